@@ -1,0 +1,1 @@
+"""What users write and read: the resource, its conditions, its labels and names."""

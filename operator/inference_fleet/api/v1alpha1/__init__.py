@@ -1,0 +1,1 @@
+"""inferencefleet.io/v1alpha1."""

@@ -1,0 +1,1 @@
+"""The only I/O: the Kubernetes API and the object store."""

@@ -1,0 +1,1 @@
+"""The model on the node: keys, layout, and the transfer that `inference-fleet pull` runs."""

@@ -1,0 +1,1 @@
+"""Observe, decide, apply, prune, report: the level-triggered loop."""

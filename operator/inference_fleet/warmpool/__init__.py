@@ -1,0 +1,1 @@
+"""Which pods serve and which stand by. Pure."""
