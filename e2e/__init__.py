@@ -1,0 +1,1 @@
+"""Everything that runs the operator for real: the local cluster, the demo, the benches."""
