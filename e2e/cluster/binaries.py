@@ -1,7 +1,7 @@
 """The programs a cluster is made of: which versions, and how they get into this user's cache.
 
 The official download with its checksum is tried first; where it cannot be reached, the program is built from the Go
-modules pinned under `gomod/` (go.sum pins every byte). Both end in an atomic rename, so the cache never holds half a file.
+modules pinned under `gomod/` (go.sum pins every byte). Both end in an atomic rename: the cache never holds half a file.
 """
 
 import fcntl
@@ -116,7 +116,7 @@ def _make(binary: Binary, place: str, report: Report) -> None:
     try:
         try:
             download.fetch(binary.url, binary.checksum, binary.member, partial, lambda text: report(f"{title}: {text}"))
-        except download.Unavailable as reason:
+        except download.UnavailableError as reason:
             report(f"{title}: no download ({reason}), building it from its pinned Go module")
             build.go_build(binary.module, binary.package, binary.link, partial, title, report)
         partial.chmod(0o755)

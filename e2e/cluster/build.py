@@ -15,9 +15,7 @@ MODULES = Path(__file__).with_name("gomod")
 REPORT_EVERY = 15
 
 
-def go_build(
-    module: str, package: str, link: str, target: Path, title: str, report: Callable[[str], None]
-) -> None:
+def go_build(module: str, package: str, link: str, target: Path, title: str, report: Callable[[str], None]) -> None:
     """Run `go build`, saying how long it takes: the first Kubernetes build is ten minutes of silence otherwise."""
     go = shutil.which("go")
     if go is None:

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from e2e.cluster import controlplane, credentials, kwok, nodes
-from e2e.cluster.api import Api
+from e2e.cluster.api import Api, ApiError
 from e2e.cluster.binaries import CLUSTER, ensure, from_wheel
 from e2e.cluster.errors import ClusterError, wait_for
 from e2e.cluster.paths import cluster_dir
@@ -201,6 +201,13 @@ class Cluster:
         """Let the API server go on, and start a fresh controller manager."""
         self.processes.signal(controlplane.APISERVER, signal.SIGCONT)
         self.processes.start(controlplane.CONTROLLERS, self.facts["controllerManager"])
+        wait_for("an answer of kube-apiserver", self._answers, seconds=60)
+
+    def _answers(self) -> bool:
+        try:
+            return bool(self.api.request("GET", "/readyz") == "ok")
+        except (OSError, ApiError):
+            return False
 
     def audit_events(self, *, user: str | None = None) -> Iterator[dict[str, Any]]:
         """Give every write the API server answered so far, in order; needs `audit=True`.

@@ -31,9 +31,7 @@ def make_tokens() -> dict[str, str]:
 
 def token_file(tokens: Mapping[str, str]) -> str:
     """Render the API server's static token file."""
-    return "".join(
-        f'{token},{user},{user},"{",".join(USERS.get(user, ()))}"\n' for user, token in tokens.items()
-    )
+    return "".join(f'{token},{user},{user},"{",".join(USERS.get(user, ()))}"\n' for user, token in tokens.items())
 
 
 def signing_key() -> str:

@@ -17,37 +17,37 @@ ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 _unreachable: set[str] = set()
 
 
-class Unavailable(Exception):
+class UnavailableError(Exception):
     """The download cannot be had here; building is the other way."""
 
 
 def fetch(url: str, checksum_url: str, member: str, target: Path, report: Callable[[str], None]) -> None:
-    """Write the program to `target`, or raise Unavailable.
+    """Write the program to `target`, or raise UnavailableError.
 
     A site that did not answer once is not asked again by this process: behind a closed firewall every program
     would otherwise cost its own timeout.
     """
     arch = ARCHITECTURES.get(platform.machine())
     if arch is None:
-        raise Unavailable(f"no known build for {platform.machine()}")
+        raise UnavailableError(f"no known build for {platform.machine()}")
     url, checksum_url, member = (text.replace("{arch}", arch) for text in (url, checksum_url, member))
     expected = published_checksum(_text(checksum_url), url.rsplit("/", 1)[-1])
     raw = target.with_name(target.name + ".download")
     try:
         actual = _save(url, raw, report)
         if actual != expected:
-            raise Unavailable(f"{url} has SHA-256 {actual}, but {expected} is published")
+            raise UnavailableError(f"{url} has SHA-256 {actual}, but {expected} is published")
         if member:
             with tarfile.open(raw) as archive:
                 content = archive.extractfile(member)
                 if content is None:
-                    raise Unavailable(f"{member} in {url} is no file")
+                    raise UnavailableError(f"{member} in {url} is no file")
                 with content, target.open("wb") as output:
                     shutil.copyfileobj(content, output)
         else:
             raw.rename(target)
     except (KeyError, tarfile.TarError) as error:
-        raise Unavailable(f"{url} is not the archive it should be: {error}") from error
+        raise UnavailableError(f"{url} is not the archive it should be: {error}") from error
     finally:
         raw.unlink(missing_ok=True)
 
@@ -58,21 +58,21 @@ def published_checksum(text: str, file: str) -> str:
     for words in lines:
         if len(words[0]) == 64 and (len(words) == 1 or words[-1].lstrip("*") == file):
             return words[0].lower()
-    raise Unavailable(f"no checksum is published for {file}")
+    raise UnavailableError(f"no checksum is published for {file}")
 
 
 def _open(url: str) -> http.client.HTTPResponse:
     host = urlsplit(url).netloc
     if host in _unreachable:
-        raise Unavailable(f"{host} cannot be reached")
+        raise UnavailableError(f"{host} cannot be reached")
     try:
         response: http.client.HTTPResponse = urllib.request.urlopen(url, timeout=CONNECT_SECONDS)  # noqa: S310 - https only
     except urllib.error.HTTPError as error:
         error.close()
-        raise Unavailable(f"{url} answered {error.code}") from error
+        raise UnavailableError(f"{url} answered {error.code}") from error
     except OSError as error:
         _unreachable.add(host)
-        raise Unavailable(f"{host} cannot be reached") from error
+        raise UnavailableError(f"{host} cannot be reached") from error
     return response
 
 
@@ -81,7 +81,7 @@ def _text(url: str) -> str:
         with _open(url) as response:
             return response.read(MEGABYTE).decode("utf-8", "replace")
     except (OSError, http.client.HTTPException) as error:
-        raise Unavailable(f"{url} broke off: {error}") from error
+        raise UnavailableError(f"{url} broke off: {error}") from error
 
 
 def _save(url: str, target: Path, report: Callable[[str], None]) -> str:
@@ -98,5 +98,5 @@ def _save(url: str, target: Path, report: Callable[[str], None]) -> str:
                     reported = done
                     report(f"downloaded {done // MEGABYTE} of {total // MEGABYTE or '?'} MB")
     except (OSError, http.client.HTTPException) as error:
-        raise Unavailable(f"{url} broke off: {error}") from error
+        raise UnavailableError(f"{url} broke off: {error}") from error
     return digest.hexdigest()

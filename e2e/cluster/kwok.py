@@ -42,6 +42,7 @@ def command(kwok: Path, kubeconfig: Path, stages_file: Path, lease_seconds: int)
     """Manage the nodes that carry our annotation, renewing each lease every quarter of its duration."""
     return [
         kwok,
+        "--v=WARN",  # at INFO it tells every lease renewal
         "--kubeconfig",
         kubeconfig,
         "--config",

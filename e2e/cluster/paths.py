@@ -38,7 +38,7 @@ def free_ports(count: int, *, low: int = 20_000, high: int = 32_000, also: int |
     With `also`, port + also is free as well (SeaweedFS puts its gRPC port there).
     """
     ports: list[int] = []
-    for port in random.sample(range(low, high), high - low):  # noqa: S311 - spreads neighbours, keeps no secret
+    for port in random.sample(range(low, high), high - low):
         if is_free(port) and (also is None or is_free(port + also)):
             ports.append(port)
             if len(ports) == count:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from e2e.cluster.errors import ClusterError, wait_for
+from e2e.cluster.supervisor import control
 
 T = TypeVar("T")
 SUPERVISOR = Path(__file__).with_name("supervisor.py")
@@ -103,16 +104,34 @@ class Processes:
         """Talk to the supervisor of a cluster that somebody else started."""
         connection = socket.socket(socket.AF_UNIX)
         try:
-            connection.connect(str(state / "control"))
+            fd = os.open(state, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                connection.connect(control(fd))
+            finally:
+                os.close(fd)
         except OSError:
             connection.close()
             raise ClusterError(f"there is no cluster {state.name}; `list` shows those that are up") from None
         return cls(state, connection, None)
 
-    def start(self, name: str, argv: Sequence[str | Path], env: Mapping[str, str] | None = None) -> int:
-        """Start a process under the supervisor and give its pid; its output goes to `log_file(name)`."""
+    def start(
+        self,
+        name: str,
+        argv: Sequence[str | Path],
+        env: Mapping[str, str] | None = None,
+        leaves: Sequence[Path] = (),
+    ) -> int:
+        """Start a process under the supervisor and give its pid; its output goes to `log_file(name)`.
+
+        `leaves` are files it makes outside the state folder, to be removed at the end.
+        """
         answer = self._ask(
-            "start", name=name, argv=[str(part) for part in argv], env=dict(env or {}), log=str(self.log_file(name))
+            "start",
+            name=name,
+            argv=[str(part) for part in argv],
+            env=dict(env or {}),
+            log=str(self.log_file(name)),
+            leaves=[str(leaf) for leaf in leaves],
         )
         return int(answer["pid"])
 

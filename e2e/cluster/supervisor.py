@@ -16,6 +16,7 @@ The protocol is one JSON object a line, answered by one JSON object a line, on O
 Signals are sent here and nowhere else: an unreaped child keeps its pid, so a signal can never reach a stranger.
 """
 
+import contextlib
 import ctypes
 import json
 import os
@@ -32,6 +33,11 @@ PR_SET_PDEATHSIG = 1
 LIBC = ctypes.CDLL(None, use_errno=True)
 
 
+def control(state_fd: int) -> str:
+    """Name the control socket by an open folder: the path of a socket may have 108 bytes, a folder's far more."""
+    return f"/proc/self/fd/{state_fd}/control"
+
+
 def die_with(parent: int) -> None:
     """Run in the child before exec: tie its life to the parent's."""
     LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -42,15 +48,16 @@ def die_with(parent: int) -> None:
 class Supervisor:
     """The processes of one cluster, by name, and the connections that may ask about them."""
 
-    def __init__(self, owner: socket.socket, state: Path) -> None:
+    def __init__(self, owner: socket.socket, state_fd: int, state: Path) -> None:
         self.owner = owner
         self.owned = True
         self.going = False
         self.state = state
         self.children: dict[str, subprocess.Popen[bytes]] = {}
+        self.leaves: list[str] = []
         self.buffers: dict[socket.socket, bytes] = {owner: b""}
         self.listener = socket.socket(socket.AF_UNIX)
-        self.listener.bind(str(state / "control"))
+        self.listener.bind(control(state_fd))
         self.listener.listen()
         self.selector = selectors.DefaultSelector()
         self.selector.register(owner, selectors.EVENT_READ)
@@ -95,14 +102,18 @@ class Supervisor:
             except OSError:
                 return
 
-    def do_start(self, name: str, argv: list[str], env: dict[str, str], log: str) -> dict[str, Any]:
-        """Start a process in its own group, its output appended to a log."""
+    def do_start(self, name: str, argv: list[str], env: dict[str, str], log: str, leaves: list[str]) -> dict[str, Any]:
+        """Start a process in its own group, its output appended to a log.
+
+        `leaves` are files outside the state folder that it will make and nobody else removes.
+        """
         child = self.children.get(name)
         if child is not None and child.poll() is None:
             return {"error": f"{name} already runs"}
+        self.leaves += leaves
         me = os.getpid()
         with Path(log).open("ab") as output:
-            self.children[name] = subprocess.Popen(  # noqa: S603 - what to run is the owner's choice
+            self.children[name] = subprocess.Popen(
                 argv,
                 env={**os.environ, **env},
                 stdin=subprocess.DEVNULL,
@@ -148,10 +159,8 @@ class Supervisor:
 
     def kill(self, child: subprocess.Popen[bytes]) -> None:
         """End a process and whatever it started, without asking."""
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
         child.wait()
 
     def end(self) -> None:
@@ -159,6 +168,8 @@ class Supervisor:
         for child in reversed(self.children.values()):
             if child.poll() is None:
                 self.kill(child)
+        for leaf in self.leaves:
+            Path(leaf).unlink(missing_ok=True)
         shutil.rmtree(self.state, ignore_errors=True)
 
 
@@ -169,7 +180,7 @@ def main() -> None:
     os.set_inheritable(lock_fd, False)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the owner; its end reaches us by OWNER_FD
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    supervisor = Supervisor(socket.socket(fileno=owner_fd), state)
+    supervisor = Supervisor(socket.socket(fileno=owner_fd), lock_fd, state)
 
     def go(*_: object) -> None:
         supervisor.going = True
