@@ -34,6 +34,8 @@ APPLIED_HASH = f"{GROUP}/applied"
 SERVING_PODS = f"{GROUP}/serving-pods"
 """Annotation on the budget: hash of the serving pods. The disruption controller does not notice a pod that is
 relabelled out of its selector; a changed budget makes it look again."""
+PULL_IMAGE = f"{GROUP}/pull-image"
+"""Annotation on a Deployment: image of its init container, kept over operator upgrades while the lock stands."""
 MODEL_DIGEST = f"{GROUP}/model-digest"
 MODEL_NAME = f"{GROUP}/model-name"
 MODEL_URI = f"{GROUP}/model-uri"

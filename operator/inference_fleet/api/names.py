@@ -8,6 +8,8 @@ import hashlib
 import re
 
 MAX_LABEL = 63
+ENGINES_SUFFIX = "-engines"
+"""What the headless Service has over the client Service; a service itself may not be named so."""
 _DNS_1035 = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 _LABEL_VALUE = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 
@@ -47,7 +49,7 @@ def client_service(service: str) -> str:
 
 def engines_service(service: str) -> str:
     """The headless Service over serving pods."""
-    return dns_label(f"{service}-engines")
+    return dns_label(f"{service}{ENGINES_SUFFIX}")
 
 
 def pool_child(service: str, pool: str) -> str:

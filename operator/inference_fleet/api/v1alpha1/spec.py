@@ -5,22 +5,28 @@ resolved in code, so that Git and the live object agree; the resolved value is s
 """
 
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import ClassVar, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import Field, StrictBool, StrictFloat, StrictInt
 
+from inference_fleet.api.rules import Rule
+from inference_fleet.api.schema import list_type
 from inference_fleet.api.v1alpha1.base import ApiModel
-
-DNS_LABEL = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
-DNS_SUBDOMAIN = r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$"
-QUANTITY = r"^[0-9]+(\.[0-9]+)?(m|k|Ki|M|Mi|G|Gi|T|Ti)?$"
-DURATION = r"^([0-9]+h)?([0-9]+m)?([0-9]+s)?$"
-
-ObjectName = Annotated[str, StringConstraints(min_length=1, max_length=253, pattern=DNS_SUBDOMAIN)]
-Quantity = Annotated[str, StringConstraints(min_length=1, max_length=32, pattern=QUANTITY)]
-Duration = Annotated[str, StringConstraints(min_length=2, max_length=16, pattern=DURATION)]
-LabelKey = Annotated[str, StringConstraints(min_length=1, max_length=317)]
-LabelValue = Annotated[str, StringConstraints(max_length=63, pattern=r"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$")]
+from inference_fleet.api.v1alpha1.fields import (
+    DNS_LABEL,
+    Arguments,
+    CpuQuantity,
+    Duration,
+    Endpoint,
+    Image,
+    LabelKey,
+    LabelValue,
+    MemoryQuantity,
+    ModelUri,
+    NodeSelector,
+    ObjectName,
+    Timezone,
+)
 
 
 class KVCacheDtype(StrEnum):
@@ -37,10 +43,8 @@ class KVCacheDtype(StrEnum):
 class Store(ApiModel):
     """How to reach the model store."""
 
-    endpoint: str | None = Field(
+    endpoint: Endpoint | None = Field(
         default=None,
-        max_length=512,
-        pattern=r"^https?://[^/@?#]+/?$",
         description="URL of the S3 endpoint, such as https://minio.storage:9000; left out: AWS S3 of the region.",
     )
     region: str | None = Field(
@@ -59,16 +63,21 @@ class Store(ApiModel):
 class Model(ApiModel):
     """The model that is served."""
 
+    rules: ClassVar[tuple[Rule["Model"], ...]] = (
+        Rule(
+            cel="!has(self.store) || self.uri.startsWith('s3://')",
+            holds=lambda model: model.store is None or model.uri.startswith("s3://"),
+            message="model.store belongs to an s3:// uri; a pvc:// model is read from its claim",
+        ),
+    )
+
     name: str = Field(
         min_length=1,
         max_length=256,
         pattern=r"^[A-Za-z0-9]([A-Za-z0-9_./:@+-]*[A-Za-z0-9])?$",
         description="The model name that clients send in OpenAI requests.",
     )
-    uri: str = Field(
-        min_length=6,
-        max_length=1024,
-        pattern=r"^(s3|pvc)://[^/?#\s]+(/[^?#\s]*)?$",
+    uri: ModelUri = Field(
         description="Directory with config.json and *.safetensors: s3://BUCKET/PREFIX or pvc://CLAIM/PATH.",
     )
     store: Store | None = Field(default=None, description="How to reach the store of an s3:// model.")
@@ -77,8 +86,8 @@ class Model(ApiModel):
 class EngineResources(ApiModel):
     """Host resources of an engine container; GPUs follow from the tensor parallel size."""
 
-    cpu: Quantity | None = Field(default=None, description="CPU request, such as 8 or 8000m; planned if left out.")
-    memory: Quantity | None = Field(
+    cpu: CpuQuantity | None = Field(default=None, description="CPU request, such as 8 or 8000m; planned if left out.")
+    memory: MemoryQuantity | None = Field(
         default=None,
         description="Host memory, request and limit, such as 64Gi; /dev/shm is added to it. Planned if left out.",
     )
@@ -87,29 +96,27 @@ class EngineResources(ApiModel):
 class Engine(ApiModel):
     """The engine's parameters. What is left out is planned; all of them are locked."""
 
-    image: str | None = Field(
+    image: Image | None = Field(
         default=None,
-        min_length=1,
-        max_length=512,
-        pattern=r"^[^\s]+$",
         description="vLLM image; its version decides which flags are rendered. The operator's default if left out.",
     )
-    max_model_len: int | None = Field(
+    max_model_len: StrictInt | None = Field(
         default=None, ge=1, le=100_000_000, description="Longest request in tokens, prompt and answer together."
     )
-    max_num_seqs: int | None = Field(
+    max_num_seqs: StrictInt | None = Field(
         default=None, ge=1, le=65_536, description="Most requests that a replica runs at once."
     )
-    gpu_memory_utilization: float | None = Field(
+    gpu_memory_utilization: StrictFloat | None = Field(
         default=None, ge=0.1, le=0.99, description="Share of GPU memory that the engine may use."
     )
-    enable_prefix_caching: bool | None = Field(default=None, description="Reuse the KV cache of equal prompt prefixes.")
+    enable_prefix_caching: StrictBool | None = Field(
+        default=None, description="Reuse the KV cache of equal prompt prefixes."
+    )
     kv_cache_dtype: KVCacheDtype | None = Field(
         default=None, description="Type of the KV cache; auto: the model's own."
     )
-    extra_args: tuple[Annotated[str, StringConstraints(min_length=1, max_length=4096)], ...] | None = Field(
+    extra_args: Arguments | None = Field(
         default=None,
-        max_length=64,
         description="Further engine arguments, one per item, passed byte for byte. A locked flag is refused.",
     )
     resources: EngineResources | None = Field(default=None, description="Host CPU and memory of the engine.")
@@ -118,20 +125,46 @@ class Engine(ApiModel):
 class Replicas(ApiModel):
     """Bounds of a pool's serving replicas; standby replicas come on top."""
 
-    min: int = Field(ge=0, le=1000, description="Fewest serving replicas.")
-    max: int = Field(ge=1, le=1000, description="Most serving replicas.")
+    rules: ClassVar[tuple[Rule["Replicas"], ...]] = (
+        Rule(
+            cel="self.min <= self.max",
+            holds=lambda replicas: replicas.min <= replicas.max,
+            message="replicas.min may not be above replicas.max",
+        ),
+    )
+
+    min: StrictInt = Field(ge=0, le=1000, description="Fewest serving replicas.")
+    max: StrictInt = Field(ge=1, le=1000, description="Most serving replicas.")
 
 
 class Toleration(ApiModel):
     """A toleration, as in a pod spec."""
 
-    key: str | None = Field(default=None, max_length=317, description="Taint key; left out with Exists: every taint.")
+    rules: ClassVar[tuple[Rule["Toleration"], ...]] = (
+        Rule(
+            cel="has(self.key) || (has(self.operator) && self.operator == 'Exists')",
+            holds=lambda toleration: toleration.key is not None or toleration.operator == "Exists",
+            message="a toleration without a key needs operator: Exists",
+        ),
+        Rule(
+            cel="!(has(self.value) && has(self.operator) && self.operator == 'Exists')",
+            holds=lambda toleration: toleration.value is None or toleration.operator != "Exists",
+            message="a toleration with operator: Exists has no value",
+        ),
+        Rule(
+            cel="!has(self.tolerationSeconds) || (has(self.effect) && self.effect == 'NoExecute')",
+            holds=lambda toleration: toleration.toleration_seconds is None or toleration.effect == "NoExecute",
+            message="tolerationSeconds needs effect: NoExecute",
+        ),
+    )
+
+    key: LabelKey | None = Field(default=None, description="Taint key; left out with Exists: every taint.")
     operator: Literal["Exists", "Equal"] | None = Field(default=None, description="Equal if left out.")
-    value: str | None = Field(default=None, max_length=63, description="Taint value, with Equal.")
+    value: LabelValue | None = Field(default=None, description="Taint value, with Equal.")
     effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] | None = Field(
         default=None, description="Taint effect; all effects if left out."
     )
-    toleration_seconds: int | None = Field(default=None, ge=0, description="With NoExecute: how long to stay.")
+    toleration_seconds: StrictInt | None = Field(default=None, ge=0, description="With NoExecute: how long to stay.")
 
 
 class Pool(ApiModel):
@@ -148,17 +181,20 @@ class Pool(ApiModel):
         default=None, description="GPUs per replica: 1, 2, 4, 8 or 16; the smallest that fits if left out."
     )
     replicas: Replicas = Field(description="Bounds of the pool's serving replicas.")
-    cost_per_gpu_hour: float | None = Field(
+    cost_per_gpu_hour: StrictFloat | None = Field(
         default=None, ge=0, le=10_000, alias="costPerGPUHour", description="Price of one GPU for one hour."
     )
     engine: Engine | None = Field(
         default=None, description="Engine parameters of this pool, over those of the service."
     )
-    node_selector: dict[LabelKey, LabelValue] | None = Field(
-        default=None, max_length=16, description="Further node labels that the pool's pods ask for."
+    node_selector: NodeSelector | None = Field(
+        default=None, description="Further node labels that the pool's pods ask for."
     )
     tolerations: tuple[Toleration, ...] | None = Field(
-        default=None, max_length=16, description="Taints that the pool's pods tolerate, helpers included."
+        default=None,
+        max_length=16,
+        json_schema_extra=list_type("atomic"),
+        description="Taints that the pool's pods tolerate, helpers included.",
     )
     resource_name: str | None = Field(
         default=None,
@@ -172,20 +208,20 @@ class Pool(ApiModel):
 class Workload(ApiModel):
     """A typical request, for sizing."""
 
-    input_tokens: int = Field(ge=1, le=100_000_000, description="Prompt tokens of a typical request.")
-    output_tokens: int = Field(ge=1, le=100_000_000, description="Generated tokens of a typical request.")
+    input_tokens: StrictInt = Field(ge=1, le=100_000_000, description="Prompt tokens of a typical request.")
+    output_tokens: StrictInt = Field(ge=1, le=100_000_000, description="Generated tokens of a typical request.")
 
 
 class WarmPool(ApiModel):
     """Standby replicas of each pool: ceil(percent x serving / 100), at least min, none where nothing serves."""
 
-    percent: int | None = Field(
+    percent: StrictInt | None = Field(
         default=None,
         ge=0,
         le=100,
         description="Standby in percent of the serving replicas, rounded up; 25 if left out.",
     )
-    min: int | None = Field(
+    min: StrictInt | None = Field(
         default=None, ge=0, le=1000, description="Fewest standby replicas of a pool that serves; 0 if left out."
     )
 
@@ -195,10 +231,8 @@ class Predictive(ApiModel):
 
     mode: Literal["Off", "ForecastOnly", "Auto"] | None = Field(default=None, description="Off if left out.")
     lead_time: Duration | None = Field(default=None, description="How far ahead the floor looks, such as 20m.")
-    timezone: str | None = Field(
+    timezone: Timezone | None = Field(
         default=None,
-        max_length=64,
-        pattern=r"^[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+)*$",
         description="IANA zone of the traffic's days and weeks, such as Asia/Shanghai; UTC if left out.",
     )
 
@@ -207,7 +241,7 @@ class Reclaim(ApiModel):
     """How capacity is given back."""
 
     stabilization: Duration | None = Field(default=None, description="Demand must be lower for this long first.")
-    max_percent_per_step: int | None = Field(
+    max_percent_per_step: StrictInt | None = Field(
         default=None, ge=1, le=100, description="Most serving replicas taken away at once, in percent."
     )
 
@@ -215,7 +249,7 @@ class Reclaim(ApiModel):
 class Scaling(ApiModel):
     """How the number of serving replicas follows the traffic."""
 
-    target_utilization: float | None = Field(
+    target_utilization: StrictFloat | None = Field(
         default=None, ge=0.05, le=1.0, description="Share of a replica's capacity that is planned to be used."
     )
     predictive: Predictive | None = Field(default=None, description="The forecast floor.")
@@ -225,7 +259,7 @@ class Scaling(ApiModel):
 class Disruption(ApiModel):
     """What drains and rollouts may take."""
 
-    max_unavailable: int | None = Field(
+    max_unavailable: StrictInt | None = Field(
         default=None, ge=0, le=1000, description="Serving replicas of a pool that an eviction may take; 1 if left out."
     )
 
@@ -240,19 +274,51 @@ class Cache(ApiModel):
     )
 
 
+def _typical_request_fits(spec: "InferenceServiceSpec") -> bool:
+    """Whether a typical request is no longer than the longest one of each pool, where both are given."""
+    if spec.workload is None:
+        return True
+    tokens = spec.workload.input_tokens + spec.workload.output_tokens
+    of_service = spec.engine.max_model_len if spec.engine else None
+    of_pools = (pool.engine.max_model_len if pool.engine else None for pool in spec.pools)
+    return all(tokens <= (limit or of_service or tokens) for limit in of_pools)
+
+
 class InferenceServiceSpec(ApiModel):
     """What is served, on which GPU types, and how."""
+
+    rules: ClassVar[tuple[Rule["InferenceServiceSpec"], ...]] = (
+        Rule(
+            cel="self.pools.all(pool, self.pools.exists_one(other, other.name == pool.name))",
+            holds=lambda spec: len({pool.name for pool in spec.pools}) == len(spec.pools),
+            message="pool names must differ from each other",
+        ),
+        Rule(
+            cel="!has(self.workload) || self.pools.all(pool, "
+            "self.workload.inputTokens + self.workload.outputTokens <= "
+            "(has(pool.engine) && has(pool.engine.maxModelLen) ? pool.engine.maxModelLen "
+            ": has(self.engine) && has(self.engine.maxModelLen) ? self.engine.maxModelLen : 200000000))",
+            holds=_typical_request_fits,
+            message="workload.inputTokens + workload.outputTokens may not be above maxModelLen (of spec.engine, or of "
+            "the engine of a pool)",
+        ),
+    )
 
     model: Model = Field(description="The model that is served.")
     engine: Engine | None = Field(
         default=None, description="Engine parameters of every pool; what is left out is planned."
     )
-    pools: tuple[Pool, ...] = Field(min_length=1, max_length=16, description="GPU types: one Deployment each.")
+    pools: tuple[Pool, ...] = Field(
+        min_length=1,
+        max_length=16,
+        description="GPU types: one Deployment each.",
+        json_schema_extra=list_type("map", "name"),
+    )
     workload: Workload | None = Field(default=None, description="A typical request, for sizing.")
     warm_pool: WarmPool | None = Field(default=None, description="Loaded standby replicas.")
     scaling: Scaling | None = Field(default=None, description="How the fleet follows the traffic.")
     disruption: Disruption | None = Field(default=None, description="What drains and rollouts may take.")
-    drain_seconds: int | None = Field(
+    drain_seconds: StrictInt | None = Field(
         default=None,
         ge=10,
         le=86_400,
@@ -260,5 +326,8 @@ class InferenceServiceSpec(ApiModel):
     )
     cache: Cache | None = Field(default=None, description="Where a node keeps the model.")
     image_pull_secrets: tuple[ObjectName, ...] | None = Field(
-        default=None, max_length=8, description="Secrets in the same namespace that pull the images of every pod."
+        default=None,
+        max_length=8,
+        json_schema_extra=list_type("set"),
+        description="Secrets in the same namespace that pull the images of every pod.",
     )

@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from inference_fleet.api.schema import list_type
 from inference_fleet.api.v1alpha1.base import ApiModel
 
 
@@ -86,9 +87,13 @@ class InferenceServiceStatus(ApiModel):
     """What is true of the service now."""
 
     observed_generation: int = Field(default=-1, description="The generation of the spec that this status is about.")
-    conditions: tuple[Condition, ...] = Field(default=(), max_length=32, description="What is true, and why.")
+    conditions: tuple[Condition, ...] = Field(
+        default=(), max_length=32, json_schema_extra=list_type("map", "type"), description="What is true, and why."
+    )
     model: ModelStatus | None = Field(default=None, description="The model as the store had it.")
-    pools: tuple[PoolStatus, ...] = Field(default=(), max_length=64, description="The pools as they are.")
+    pools: tuple[PoolStatus, ...] = Field(
+        default=(), max_length=64, json_schema_extra=list_type("map", "name"), description="The pools as they are."
+    )
     scaling: ScalingStatus | None = Field(default=None, description="What the scaler sees and says.")
     url: str | None = Field(default=None, description="Where clients send requests inside the cluster.")
     totals: Totals | None = Field(default=None, description="Sums over the pools: the columns of kubectl get.")
