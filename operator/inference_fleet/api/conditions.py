@@ -50,6 +50,7 @@ class Reason(StrEnum):
     # the model store
     MODEL_MISSING = "ModelMissing"
     MODEL_CONFIG_INVALID = "ModelConfigInvalid"
+    MODEL_KEY_REFUSED = "ModelKeyRefused"
     STORE_FORBIDDEN = "StoreForbidden"
     STORE_UNREACHABLE = "StoreUnreachable"
     STORE_ADDRESS_REFUSED = "StoreAddressRefused"

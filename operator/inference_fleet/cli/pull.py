@@ -118,7 +118,7 @@ def _destination(dest: Path) -> Path:
     dest = dest.parent.absolute().resolve() / dest.name if dest.name not in ("", "..") else dest.resolve()
     if dest.is_mount():
         raise BadInput(f"pull: DEST {str(dest)!r} is a mount point; name a directory inside it.")
-    if any(place == dest or dest in place.parents for place in (Path.cwd(), Path.home())):
+    if any(place == dest or dest in place.parents for place in (Path.cwd(), Path(os.environ.get("HOME", "/")))):
         raise BadInput(f"pull: DEST {str(dest)!r} holds the working or home directory; name a directory of its own.")
     return dest
 

@@ -12,7 +12,7 @@ class Failure(StrEnum):
 
     MODEL_MISSING = "ModelMissing"
     MODEL_CHANGED = "ModelChanged"
-    UNSAFE_KEY = "UnsafeKey"
+    MODEL_KEY_REFUSED = "ModelKeyRefused"
     STORE_FORBIDDEN = "StoreForbidden"
     STORE_UNREACHABLE = "StoreUnreachable"
     CREDENTIALS_MISSING = "CredentialsMissing"

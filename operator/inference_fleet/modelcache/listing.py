@@ -106,7 +106,7 @@ def _refuse_unsafe(location: S3Location | LocalLocation, key: str, name: str) ->
             problem = f"has a part longer than {_NAME_MAX} bytes"
         else:
             continue
-        raise ModelError(Failure.UNSAFE_KEY, f"{_place(location)} lists the key {key[:200]!r}, which {problem}.")
+        raise ModelError(Failure.MODEL_KEY_REFUSED, f"{_place(location)} lists the key {key[:200]!r}, which {problem}.")
 
 
 def _refuse_conflicts(location: S3Location | LocalLocation, files: list[ModelFile]) -> None:
@@ -115,7 +115,7 @@ def _refuse_conflicts(location: S3Location | LocalLocation, files: list[ModelFil
         for parent in _parents(file.name):
             if parent in names:
                 raise ModelError(
-                    Failure.UNSAFE_KEY,
+                    Failure.MODEL_KEY_REFUSED,
                     f"{_place(location)} lists {parent!r} and {file.name!r}: a file cannot be a folder too.",
                 )
 

@@ -153,7 +153,7 @@ def store_error(error: Exception, location: Location) -> ModelError:
     answer = f"HTTP {status}" + (f" {code}" if code else "")
     if isinstance(error, InvalidPathError):
         return ModelError(
-            Failure.UNSAFE_KEY,
+            Failure.MODEL_KEY_REFUSED,
             f"{location} lists a key that is no safe file name: an empty part, '.', '..' or a control character.",
         )
     if isinstance(error, PreconditionError):
