@@ -1,0 +1,140 @@
+"""Make the cluster say what the core decided, and write only what differs.
+
+A child is written when it is missing, when the desired manifest changed, or when the live object was found to say
+something else. What was found in sync, or was just written, is remembered by the hash of the live content, so that an
+object that a webhook keeps mutating is not written again and again.
+
+A child is created without force: an object of somebody else that happens to have its name then makes a conflict
+instead of being taken over. Only what carries our owner reference is written with force.
+"""
+
+import asyncio
+from collections.abc import Sequence
+
+from inference_fleet.api import labels
+from inference_fleet.api.conditions import Reason
+from inference_fleet.clients import kube
+from inference_fleet.clients.kube import ApiError, KubeClient
+from inference_fleet.observability.metrics import Metrics
+from inference_fleet.reconciler.cache import Cache
+from inference_fleet.reconciler.drift import in_sync
+from inference_fleet.reconciler.observed import ChildView, ServiceView, child_view
+from inference_fleet.reconciler.outcome import Failures
+from inference_fleet.resources.inputs import Manifest
+from inference_fleet.warmpool.pods import RoleChange
+
+
+class NameTaken(Exception):
+    """An object of this kind and name exists and is not ours."""
+
+    def __init__(self, kind: str, name: str) -> None:
+        """Name the object."""
+        super().__init__(f"{kind} {name} belongs to somebody else; delete it, or give the service or pool another name")
+        self.kind = kind
+        self.name = name
+
+
+class Applier:
+    """Writes roles, children and deletions of one service after another."""
+
+    def __init__(self, client: KubeClient, cache: Cache, metrics: Metrics) -> None:
+        """Write through `client`, and tell `cache` what the server answered."""
+        self._client = client
+        self._cache = cache
+        self._metrics = metrics
+
+    async def change_roles(self, namespace: str, changes: Sequence[RoleChange]) -> None:
+        """Patch pods one after the other, demotions first as they come. A pod that is gone is no error."""
+        for change in changes:
+            patch = {
+                "metadata": {
+                    "uid": change.uid,
+                    "labels": {labels.ROLE: change.role},
+                    "annotations": {labels.POD_DELETION_COST: change.deletion_cost},
+                }
+            }
+            try:
+                body = await self._client.merge(kube.POD, namespace, change.name, patch)
+            except ApiError as error:
+                if error.not_found or error.status == 409:
+                    continue
+                raise
+            self._metrics.wrote("Pod", "patch")
+            self._cache.put("Pod", body)
+
+    async def apply(self, service: ServiceView, desired: Sequence[Manifest], before: Failures) -> tuple[Failures, int]:
+        """Bring every child in sync. Returns what failed, and how many objects were written.
+
+        One failure does not stop the others. The API server's overload and outage are raised: they are not the
+        service's fault and come again with backoff.
+        """
+        results = await asyncio.gather(*(self._sync(service, m) for m in desired), return_exceptions=True)
+        taken = set(before.taken_names)
+        refusals: list[tuple[Reason, str]] = []
+        for result in results:
+            match result:
+                case NameTaken() if result.kind == "Service" or result.name in before.taken_names:
+                    refusals.append((Reason.NAME_CONFLICT, str(result)))
+                case NameTaken():
+                    taken.add(result.name)  # the pool gets its other name in the next pass
+                case ApiError() if result.status in (400, 403, 404, 409, 422):
+                    refusals.append((Reason.APPLY_FAILED, result.message))
+                case BaseException():
+                    raise result
+        reason, message = refusals[0] if refusals else (Reason.APPLY_FAILED, None)
+        return Failures(frozenset(taken), reason, message), sum(result is True for result in results)
+
+    async def prune(self, children: Sequence[ChildView]) -> None:
+        """Delete children that nothing asks for; their dependents follow in the background."""
+        for child in children:
+            await self._client.delete(kube.CHILD_KINDS[child.kind], child.namespace, child.name, child.uid)
+            self._metrics.wrote(child.kind, "delete")
+
+    async def _sync(self, service: ServiceView, manifest: Manifest) -> bool:
+        kind = kube.CHILD_KINDS[manifest["kind"]]
+        namespace, name = manifest["metadata"]["namespace"], manifest["metadata"]["name"]
+        desired = manifest["metadata"]["annotations"][labels.APPLIED_HASH]
+        child = self._cache.child(kind.name, namespace, name)
+        if child is not None and child.owner_uid == service.uid:
+            if child.verified == desired:
+                return False
+            if child.applied == desired and _says(child, manifest):
+                self._cache.put_child(child.as_verified(desired))
+                return False
+            await self._write(kind, manifest, force=True)
+            return True
+        try:
+            await self._write(kind, manifest, force=False)
+        except ApiError as error:
+            if error.status not in (409, 422):
+                raise
+            await self._take_back(service, kind, manifest, error)
+        return True
+
+    async def _take_back(self, service: ServiceView, kind: kube.Kind, manifest: Manifest, refusal: ApiError) -> None:
+        """The unforced write was refused: somebody else's object, or ours with fields that were edited by hand."""
+        namespace, name = manifest["metadata"]["namespace"], manifest["metadata"]["name"]
+        live = child_view(kind.name, await self._existing(kind, namespace, name, refusal))
+        if live.owner_uid != service.uid:
+            raise NameTaken(kind.name, name) from refusal
+        await self._write(kind, manifest, force=True)
+
+    async def _existing(self, kind: kube.Kind, namespace: str, name: str, refusal: ApiError) -> Manifest:
+        try:
+            return await self._client.get(kind, namespace, name)
+        except ApiError as error:
+            if error.not_found:
+                raise refusal from None
+            raise
+
+    async def _write(self, kind: kube.Kind, manifest: Manifest, *, force: bool) -> None:
+        written = await self._client.apply(kind, manifest, force=force)
+        self._metrics.wrote(kind.name, "create" if written.created else "apply")
+        desired = manifest["metadata"]["annotations"][labels.APPLIED_HASH]
+        self._cache.put_child(child_view(kind.name, written.body).as_verified(desired))
+
+
+def _says(child: ChildView, manifest: Manifest) -> bool:
+    return child.body is not None and in_sync(
+        {"metadata": manifest["metadata"], "spec": manifest["spec"]}, child.live()
+    )

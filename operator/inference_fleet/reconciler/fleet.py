@@ -1,0 +1,162 @@
+"""A service and its pools as they should be: plans, names, counts and roles put together. Pure."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from inference_fleet.api import labels, names
+from inference_fleet.api.v1alpha1.spec import InferenceServiceSpec, Model, Pool
+from inference_fleet.api.v1alpha1.status import InferenceServiceStatus, PoolStatus
+from inference_fleet.planning.lock import frozen_plan, lock_inputs
+from inference_fleet.planning.plan import PoolPlan
+from inference_fleet.planning.planner import merged_engine, plan_service
+from inference_fleet.reconciler.cache import Observed
+from inference_fleet.reconciler.observed import ChildView, PodState
+from inference_fleet.reconciler.outcome import Policy, StoredModel
+from inference_fleet.warmpool.pods import RoleChange
+from inference_fleet.warmpool.roles import assign_roles
+from inference_fleet.warmpool.target import warm_target
+
+
+@dataclass(frozen=True, slots=True)
+class PoolState:
+    """One pool: what is wanted of it, and what it is now."""
+
+    name: str
+    gpu: str
+    plan: PoolPlan | None
+    """None while the model is being read, or for a pool that is no longer in the spec."""
+    serving: int
+    warm: int
+    deployment: ChildView | None
+    pods: tuple[PodState, ...]
+    roles: tuple[RoleChange, ...]
+
+
+def model_source(model: Model) -> str:
+    """Hash of where a model's bytes come from: while it is the same, the digest in status is kept."""
+    source = {"uri": model.uri, "store": model.store and model.store.model_dump(mode="json")}
+    return hashlib.sha256(json.dumps(source, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def pinned_digest(spec: InferenceServiceSpec, status: InferenceServiceStatus, stored: StoredModel | None) -> str | None:
+    """The digest that pods of this revision pull: the one in status, until the spec names another source."""
+    if status.model is not None and status.model.source == model_source(spec.model) and status.model.digest:
+        return status.model.digest
+    return stored.digest if stored else None
+
+
+def pool_plans(
+    spec: InferenceServiceSpec,
+    status: InferenceServiceStatus,
+    stored: StoredModel | None,
+    policy: Policy,
+) -> dict[str, PoolPlan | None]:
+    """The plan of each pool: the lock in status while its inputs hold, else a new one; None without the model's facts."""
+    digest = pinned_digest(spec, status, stored)
+    before = {pool.name: pool for pool in status.pools}
+    plans = {pool.name: _frozen(spec, pool, before.get(pool.name), digest, policy) for pool in spec.pools}
+    if all(plan is not None for plan in plans.values()) or stored is None:
+        return plans
+    made = plan_service(
+        spec,
+        stored.facts,
+        policy.catalog,
+        default_image=policy.render.default_engine_image,
+        model_digest=digest,
+    )
+    return {plan.name: plans[plan.name] or plan for plan in made}
+
+
+def _frozen(
+    spec: InferenceServiceSpec, pool: Pool, before: PoolStatus | None, digest: str | None, policy: Policy
+) -> PoolPlan | None:
+    if before is None:
+        return None
+    engine = merged_engine(spec, pool)
+    image = engine.image or policy.render.default_engine_image
+    if engine.image is None and before.engine is not None and before.engine.image is not None:
+        # The default image of a new operator release is for new services: a running fleet keeps its own.
+        image = before.engine.image
+    inputs = lock_inputs(spec, pool, engine, image, digest)
+    return frozen_plan(before, engine.extra_args or (), inputs)
+
+
+def pool_states(
+    service_name: str,
+    spec: InferenceServiceSpec,
+    status: InferenceServiceStatus,
+    plans: Mapping[str, PoolPlan | None],
+    observed: Observed,
+) -> tuple[PoolState, ...]:
+    """Every pool of the spec. One that cannot be planned keeps the counts that it was last given."""
+    before = {pool.name: pool for pool in status.pools}
+    return tuple(_pool_state(spec, pool, plans[pool.name], before.get(pool.name), observed) for pool in spec.pools)
+
+
+def _pool_state(
+    spec: InferenceServiceSpec,
+    pool: Pool,
+    plan: PoolPlan | None,
+    before: PoolStatus | None,
+    observed: Observed,
+) -> PoolState:
+    serving = pool.replicas.min
+    warm_pool = spec.warm_pool
+    warm = warm_target(serving, warm_pool and warm_pool.percent, warm_pool and warm_pool.min)
+    lock = plan.lock if plan else None
+    if plan is None or not plan.feasible:
+        serving = before.desired_serving if before else 0
+        warm = before.desired - before.desired_serving if before else 0
+        lock = before.lock if before else None
+    return held_pool(pool.name, pool.gpu, plan, serving, warm, lock, observed)
+
+
+def held_pool(
+    name: str,
+    gpu: str,
+    plan: PoolPlan | None,
+    serving: int,
+    warm: int,
+    lock: str | None,
+    observed: Observed,
+) -> PoolState:
+    """A pool with its pods and the role changes that give it `serving` serving pods."""
+    pods = tuple(pod for pod in observed.pods if pod.pool == name)
+    roles = assign_roles([pod.view for pod in pods], serving, lock or "")
+    return PoolState(
+        name=name,
+        gpu=gpu,
+        plan=plan,
+        serving=serving,
+        warm=warm,
+        deployment=_deployment(name, observed),
+        pods=pods,
+        roles=roles,
+    )
+
+
+def _deployment(pool: str, observed: Observed) -> ChildView | None:
+    return next((c for c in observed.children if c.kind == "Deployment" and c.pool == pool), None)
+
+
+def roles_after(pool: PoolState) -> dict[str, str]:
+    """The role of each pod by uid, once the changes are made."""
+    changed = {change.uid: change.role for change in pool.roles}
+    return {pod.view.uid: changed.get(pod.view.uid, pod.view.role) for pod in pool.pods}
+
+
+def standby_hash(pool: PoolState) -> str:
+    """A hash over the standby pods: it changes with every role change, and not when pods come or load."""
+    roles = roles_after(pool)
+    standby = sorted(uid for uid, role in roles.items() if role == labels.ROLE_WARM)
+    return names.stable_hash(",".join(standby)) if standby else ""
+
+
+def child_name(service: str, pool: PoolState, taken: frozenset[str]) -> str:
+    """The pool's name for its Deployment and budget: what it has, else the plain one, else the hashed one."""
+    if pool.deployment is not None:
+        return pool.deployment.name
+    plain = names.pool_child(service, pool.name)
+    return names.pool_child_fallback(service, pool.name) if plain in taken else plain

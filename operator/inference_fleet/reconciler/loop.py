@@ -1,0 +1,189 @@
+"""The level-triggered loop: a few workers take keys from the queue and bring each service where its spec says.
+
+No step depends on which event came or on memory of the last one. What is kept between passes (refused writes) only
+saves work, and is learned again after a restart.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+from inference_fleet.api import labels
+from inference_fleet.api.v1alpha1.spec import Model
+from inference_fleet.api.v1alpha1.status import InferenceServiceStatus
+from inference_fleet.clients import kube
+from inference_fleet.clients.kube import ApiError, KubeClient
+from inference_fleet.observability.metrics import Metrics
+from inference_fleet.reconciler.apply import Applier
+from inference_fleet.reconciler.cache import Cache, Due
+from inference_fleet.reconciler.modelreader import ModelReader
+from inference_fleet.reconciler.observed import ServiceKey, ServiceView
+from inference_fleet.reconciler.outcome import Failures, ModelRead, Outcome, Policy
+from inference_fleet.reconciler.reconcile import read_spec, reconcile
+from inference_fleet.reconciler.status import read_status
+from inference_fleet.reconciler.transition import ready_event
+from inference_fleet.reconciler.workqueue import WorkQueue
+
+logger = logging.getLogger(__name__)
+
+_WATCHED = (kube.INFERENCE_SERVICE, kube.SERVICE, kube.BUDGET, kube.DEPLOYMENT, kube.POD)
+_RELIST_RETRY_SECONDS = 5.0
+
+
+class Loop:
+    """Owns the cache and the queue; `see` feeds them, `work` drains them."""
+
+    def __init__(
+        self,
+        client: KubeClient,
+        models: ModelReader,
+        policy: Policy,
+        metrics: Metrics,
+        *,
+        namespaces: tuple[str, ...] = (),
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        """Reconcile the services of `namespaces` (all if empty)."""
+        self.cache = Cache()
+        self.queue: WorkQueue[ServiceKey] = WorkQueue()
+        self.listed = False
+        self._client = client
+        self._models = models
+        self._policy = policy
+        self._metrics = metrics
+        self._namespaces: tuple[str | None, ...] = namespaces or (None,)
+        self._clock = clock
+        self._applier = Applier(client, self.cache, metrics)
+        self._failures: dict[str, Failures] = {}
+        metrics.follow_queue(lambda: len(self.queue))
+        metrics.follow_fleet(self._statuses)
+
+    def see(self, kind: str, event: str | None, body: dict[str, Any]) -> None:
+        """Take in a watch event (`event` None: from a list)."""
+        due = self.cache.remove(kind, body) if event == "DELETED" else self.cache.put(kind, body)
+        self._enqueue(due)
+
+    async def list_all(self) -> None:
+        """Fill the cache before the first decision: an empty cache would look like a fleet without children."""
+        while True:
+            try:
+                for kind in _WATCHED:
+                    await self._list(kind, metadata_only=False)
+            except ApiError as error:
+                logger.warning("cannot list yet, trying again: %s", error)
+                await asyncio.sleep(_RELIST_RETRY_SECONDS)
+                continue
+            break
+        self.listed = True
+        for service in self.cache.services():
+            self.queue.add(service.key)
+
+    async def resync(self, every_seconds: float) -> None:
+        """Forget what a watch lost the deletion of, and look at every service once per period, spread over it."""
+        while True:
+            services = self.cache.services()
+            for index, service in enumerate(services):
+                self.queue.add(service.key, after=every_seconds * (1 + index / len(services)))
+            await asyncio.sleep(every_seconds)
+            try:
+                for kind in _WATCHED:
+                    await self._list(kind, metadata_only=True)
+            except ApiError as error:
+                logger.warning("resync failed, the next one is due in %s s: %s", every_seconds, error)
+
+    async def work(self) -> None:
+        """Reconcile one service after another, for ever."""
+        loop = asyncio.get_running_loop()
+        while True:
+            key = await self.queue.take()
+            started = loop.time()
+            result = "failed"
+            try:
+                await self._reconcile(key)
+                result = "ok"
+            except ApiError as error:
+                log = logger.info if error.status in (0, 409, 429) or error.status >= 500 else logger.warning
+                log("comes again: %s", error, extra={"service": key})
+            except Exception:  # one broken service must never stop the loop for the others
+                logger.exception("reconcile failed", extra={"service": key})
+            finally:
+                self._metrics.reconciled(result, loop.time() - started)
+                self.queue.done(key, failed=result != "ok")
+
+    async def _reconcile(self, key: ServiceKey) -> None:
+        service = self.cache.service(key)
+        if service is None or service.deleting:
+            return
+        before = self._failures.get(service.uid, Failures())
+        outcome = self._decide(service, before)
+        if outcome.wants_model:
+            spec, _ = read_spec(service)
+            if spec is not None:
+                self._models.ask(key, spec.model, self.queue.add)
+        await self._applier.change_roles(key.namespace, outcome.roles)
+        failures, written = await self._applier.apply(service, outcome.desired, before)
+        await self._applier.prune(outcome.prune)
+        self._remember(service, failures, before)
+        if written or failures != before:
+            # What was just written is not yet rolled out: say so, rather than what was true before.
+            outcome = self._decide(service, failures)
+        await self._report(service, outcome.status)
+        if failures.message is not None:
+            raise ApiError(422, failures.reason, failures.message)
+
+    def _decide(self, service: ServiceView, failures: Failures) -> Outcome:
+        observed = self.cache.observed(service.key)
+
+        def answer(model: Model) -> ModelRead:
+            return self._models.answer(service.key.namespace, model)
+
+        return reconcile(service, observed, answer, failures, self._policy, self._clock())
+
+    def _remember(self, service: ServiceView, failures: Failures, before: Failures) -> None:
+        if failures == Failures():
+            self._failures.pop(service.uid, None)
+        else:
+            self._failures[service.uid] = failures
+        if failures.taken_names != before.taken_names:
+            self.queue.add(service.key)
+
+    async def _report(self, service: ServiceView, status: InferenceServiceStatus) -> None:
+        raw = status.model_dump(mode="json", by_alias=True, exclude_none=True)
+        if raw == service.status:
+            return
+        key = service.key
+        try:
+            body = await self._client.apply_status(key.namespace, key.name, service.uid, raw)
+        except ApiError as error:
+            if error.not_found or error.status == 409:
+                return
+            raise
+        self._metrics.wrote("InferenceService", "status")
+        self.cache.put("InferenceService", body)
+        event = ready_event(service, read_status(service.status).conditions, status.conditions, self._clock())
+        if event is not None:
+            with contextlib.suppress(ApiError):  # an Event is a courtesy; the condition says the same
+                await self._client.create(kube.EVENT, key.namespace, event)
+
+    async def _list(self, kind: kube.Kind, *, metadata_only: bool) -> None:
+        selector = "" if kind is kube.INFERENCE_SERVICE else labels.CHILD_SELECTOR
+        known = self.cache.known(kind.name)
+        alive = set()
+        for namespace in self._namespaces:
+            async for body in self._client.list(kind, namespace, selector=selector, metadata_only=metadata_only):
+                alive.add(body["metadata"]["uid"])
+                if not metadata_only:
+                    self._enqueue(self.cache.put(kind.name, body))
+        self._enqueue(self.cache.sweep(known, alive))
+
+    def _enqueue(self, due: list[Due]) -> None:
+        for key, after in due:
+            if self.listed:
+                self.queue.add(key, after)
+
+    def _statuses(self) -> Iterator[tuple[str, str, InferenceServiceStatus]]:
+        for service in self.cache.services():
+            yield service.key.namespace, service.key.name, read_status(service.status)
