@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from inference_fleet.api.v1alpha1.spec import EngineResources, InferenceServiceSpec, Pool
+from inference_fleet.catalog.gpus import GpuType
 from inference_fleet.planning.plan import LockedEngine
 
 Manifest = dict[str, Any]
@@ -15,7 +16,8 @@ class Owner:
 
     name: str
     namespace: str
-    uid: str
+    uid: str | None
+    """None only where there is no cluster (`inference-fleet render`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,24 @@ class PoolTarget:
     warm: int
     serving_pods: str = ""
     """Hash of the pods that serve now; see `labels.SERVING_PODS`."""
+    gpu_type: GpuType | None = None
+    """What the catalogue knows of `pool.gpu`. None: an unknown type, or a slice of a GPU; taken for NVIDIA's."""
+    pull_image: str | None = None
+    """What `modelpull.recorded_pull_image` says of a live Deployment with this lock; None: the operator's own image.
+
+    An operator upgrade brings a new `operator_image`. The pull in a running fleet keeps the image it was born with,
+    for any change of the template would roll every pod; the next lock takes the new image.
+    """
+
+    @property
+    def gpu_label(self) -> str:
+        """Key of the node label that names the GPU type."""
+        return self.gpu_type.label_key if self.gpu_type else "nvidia.com/gpu.product"
+
+    @property
+    def gpu_resource(self) -> str:
+        """The extended resource that stands for a GPU."""
+        return self.pool.resource_name or (self.gpu_type.resource_name if self.gpu_type else "nvidia.com/gpu")
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,10 +58,11 @@ def test_loading_pods_keep_serving_while_slots_are_free() -> None:
     assert serving_after(pods, 2) == {"a", "b"}
 
 
-@pytest.mark.parametrize("lost", [{"deleting": True}, {"failed": True, "ready": False}])
-def test_a_ready_standby_takes_the_place_of_a_lost_pod(lost: dict[str, bool]) -> None:
-    pods = [pod("a"), dataclasses.replace(pod("b"), **lost), pod("c", WARM), pod("d", ready=False)]
-    assert serving_after(pods, 2) == {"a", "c"}
+@pytest.mark.parametrize(
+    "lost", [dataclasses.replace(pod("b"), deleting=True), dataclasses.replace(pod("b", ready=False), failed=True)]
+)
+def test_a_ready_standby_takes_the_place_of_a_lost_pod(lost: PodView) -> None:
+    assert serving_after([pod("a"), lost, pod("c", WARM), pod("d", ready=False)], 2) == {"a", "c"}
 
 
 def test_an_unready_pod_gives_its_slot_to_a_ready_standby_and_does_not_take_it_back() -> None:
