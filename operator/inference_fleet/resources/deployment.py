@@ -1,6 +1,7 @@
 """The Deployment of a pool: serving and standby pods together."""
 
 from inference_fleet.api import labels
+from inference_fleet.catalog.engines import engine_version
 from inference_fleet.resources.drain import drain_of
 from inference_fleet.resources.inputs import Fleet, Manifest, PoolTarget
 from inference_fleet.resources.metadata import child
@@ -19,7 +20,8 @@ def deployment(fleet: Fleet, target: PoolTarget) -> Manifest:
     least one: the standby pays for the rollout and the serving capacity holds.
     """
     service, pool = fleet.owner.name, target.pool.name
-    drain = drain_of(fleet.spec.drain_seconds, graceful_engine=has_shutdown_timeout(target.engine.image))
+    graceful = engine_version(target.engine.image).accepts("--shutdown-timeout")
+    drain = drain_of(fleet.spec.drain_seconds, graceful_engine=graceful)
     template = pod_template(fleet, target, drain)
     spec = {
         "replicas": target.serving + target.warm,

@@ -7,11 +7,11 @@ from typing import Any
 import yaml
 
 _WORDS = {"y", "n", "yes", "no", "on", "off", "true", "false", "null"}
-_PLAIN = re.compile(r"[A-Za-z/][A-Za-z0-9_./:@-]*")
+_PLAIN = re.compile(r"[A-Za-z/][A-Za-z0-9_./:@-]*|--[a-z][a-z0-9-]*|[0-9]+(m|[KMGT]i)")
 
 
 class _Dumper(yaml.SafeDumper):
-    """Double-quotes every string that is not plainly a word or a path.
+    """Double-quotes every string that is not plainly a word, a path, a flag or a quantity.
 
     PyYAML leaves `y` and `12e345` (a possible lock) bare, which the parser of Kubernetes tools reads as a truth value
     and as a number; the API server then refuses the object.

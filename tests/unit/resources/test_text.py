@@ -9,14 +9,19 @@ def test_what_a_parser_could_misread_is_quoted(word: str) -> None:
     assert f'"{word}"' in to_yaml([{"label": word}])
 
 
-def test_names_and_paths_stay_bare() -> None:
-    assert to_yaml([{"image": "vllm/vllm-openai:v0.33.0", "path": "/dev/shm"}]) == (  # noqa: S108
-        "---\nimage: vllm/vllm-openai:v0.33.0\npath: /dev/shm\n"
-    )
+@pytest.mark.parametrize("text", ["vllm/vllm-openai:v0.33.0", "/dev/shm", "--max-model-len", "500m", "98Gi"])  # noqa: S108
+def test_names_paths_flags_and_quantities_stay_bare(text: str) -> None:
+    assert to_yaml([{"value": text}]) == f"---\nvalue: {text}\n"
 
 
 def test_text_reads_back_as_it_was() -> None:
-    value = {"args": ['{"a": [1, 2]}', "a: b", "- x", "é\n", "#"], "n": 3, "f": 0.5, "b": False, "shared": ["x"]}
+    value = {
+        "args": ['{"a": [1, 2]}', "a: b", "- x", "--", "---", "é\n", "#"],
+        "n": 3,
+        "f": 0.5,
+        "b": False,
+        "shared": ["x"],
+    }
     value["again"] = value["shared"]
     text = to_yaml([value, {"second": "y"}])
     assert list(yaml.safe_load_all(text)) == [value, {"second": "y"}]
