@@ -99,23 +99,21 @@ def _schema(locked_flags: Mapping[str, str]) -> Schema:
 
 
 def locked_flag_rules(locked_flags: Mapping[str, str]) -> list[dict[str, str]]:
-    """One rule for each locked field: no item of extraArgs may be one of its flags, in any spelling of argparse.
+    """One rule for each locked field: no item of extraArgs may be one of its flags, in any spelling of the engine.
 
-    The engine's parser takes `--flag=value`, `_` for `-`, a unique prefix of a flag, and `--no-flag`. So an item is
-    refused when its part before `=` is the beginning of a locked flag; an ambiguous beginning would stop the engine.
+    The engine's parser takes `--flag=value`, `--flag.key`, `_` for `-`, and the beginning of a flag. So an item is
+    refused when its name is the beginning of a locked flag; one that begins other flags too would stop the engine.
     Looking it up in one string of all spellings costs a fraction of a loop over them, by the API server's estimate
     (1,024 possible items of 2,048 characters); one rule per field lets the sentence name the field.
     """
-    spellings: dict[str, list[str]] = defaultdict(list)
+    flags_of: dict[str, list[str]] = defaultdict(list)
     for flag, field in locked_flags.items():
-        spellings[field].append(flag)
-        if flag.startswith("--"):
-            spellings[field].append(f"--no-{flag.removeprefix('--')}")
+        flags_of[field].append(flag)
     return [
         {
-            "rule": f"!self.startsWith('-') || {cel_string('|' + '|'.join(flags))}"
-            ".indexOf('|' + self.find('^[^=]*').replace('_', '-')) < 0",
-            "message": f"{field} is locked: set it in the spec, not by a flag in extraArgs",
+            "rule": f"!self.startsWith('-') || self in ['-', '--'] || {cel_string('|' + '|'.join(flags))}"
+            ".indexOf('|' + self.find('^[^=.+ ]*').replace('_', '-')) < 0",
+            "message": f"this flag is locked and follows from {field}; leave it out of extraArgs",
         }
-        for field, flags in spellings.items()
+        for field, flags in flags_of.items()
     ]

@@ -47,11 +47,11 @@ def attach(rules: Iterable[Rule[Any]], schema: CoreSchema, handler: GetJsonSchem
     return json_schema
 
 
-@dataclass(frozen=True)
 class Follows(Generic[T]):
     """Annotation of a field's type: its values follow these rules."""
 
-    rules: tuple[Rule[T], ...]
+    def __init__(self, *rules: Rule[T]) -> None:
+        self.rules = rules
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.no_info_after_validator_function(self._checked, handler(source))

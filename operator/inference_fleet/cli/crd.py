@@ -17,7 +17,7 @@ def as_yaml() -> str:
 
 
 @click.command(name="crd")
-@click.option("-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml", show_default=True)
+@click.option("--output", type=click.Choice(["yaml", "json"]), default="yaml", show_default=True)
 def command(output: str) -> None:
     """Print the CustomResourceDefinition."""
     click.echo(as_yaml() if output == "yaml" else json.dumps(crd(LOCKED_FLAGS), indent=2) + "\n", nl=False)

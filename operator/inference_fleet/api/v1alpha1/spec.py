@@ -13,19 +13,25 @@ from inference_fleet.api.rules import Rule
 from inference_fleet.api.schema import list_type
 from inference_fleet.api.v1alpha1.base import ApiModel
 from inference_fleet.api.v1alpha1.fields import (
-    DNS_LABEL,
     Arguments,
     CpuQuantity,
     Duration,
     Endpoint,
+    GpuType,
     Image,
     LabelKey,
     LabelValue,
     MemoryQuantity,
+    MemoryShare,
+    ModelName,
     ModelUri,
     NodeSelector,
     ObjectName,
+    PoolName,
+    Region,
+    ResourceName,
     Timezone,
+    UtilizationShare,
 )
 
 
@@ -47,9 +53,7 @@ class Store(ApiModel):
         default=None,
         description="URL of the S3 endpoint, such as https://minio.storage:9000; left out: AWS S3 of the region.",
     )
-    region: str | None = Field(
-        default=None, max_length=64, pattern=r"^[a-z0-9-]+$", description="Region of the bucket; us-east-1 if left out."
-    )
+    region: Region | None = Field(default=None, description="Region of the bucket; us-east-1 if left out.")
     credentials_secret: ObjectName | None = Field(
         default=None,
         description="Secret in the same namespace with the keys AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY "
@@ -71,10 +75,7 @@ class Model(ApiModel):
         ),
     )
 
-    name: str = Field(
-        min_length=1,
-        max_length=256,
-        pattern=r"^[A-Za-z0-9]([A-Za-z0-9_./:@+-]*[A-Za-z0-9])?$",
+    name: ModelName = Field(
         description="The model name that clients send in OpenAI requests.",
     )
     uri: ModelUri = Field(
@@ -106,8 +107,8 @@ class Engine(ApiModel):
     max_num_seqs: StrictInt | None = Field(
         default=None, ge=1, le=65_536, description="Most requests that a replica runs at once."
     )
-    gpu_memory_utilization: StrictFloat | None = Field(
-        default=None, ge=0.1, le=0.99, description="Share of GPU memory that the engine may use."
+    gpu_memory_utilization: MemoryShare | None = Field(
+        default=None, description="Share of GPU memory that the engine may use, 0.1 to 0.99."
     )
     enable_prefix_caching: StrictBool | None = Field(
         default=None, description="Reuse the KV cache of equal prompt prefixes."
@@ -170,11 +171,8 @@ class Toleration(ApiModel):
 class Pool(ApiModel):
     """One GPU type of the service: one Deployment."""
 
-    name: str = Field(min_length=1, max_length=32, pattern=DNS_LABEL, description="Name of the pool, such as h100.")
-    gpu: str = Field(
-        min_length=1,
-        max_length=63,
-        pattern=r"^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$",
+    name: PoolName = Field(description="Name of the pool, such as h100.")
+    gpu: GpuType = Field(
         description="GPU type as nodes are labelled (nvidia.com/gpu.product), such as NVIDIA-H100-80GB-HBM3.",
     )
     tensor_parallel_size: Literal[1, 2, 4, 8, 16] | None = Field(
@@ -196,10 +194,8 @@ class Pool(ApiModel):
         json_schema_extra=list_type("atomic"),
         description="Taints that the pool's pods tolerate, helpers included.",
     )
-    resource_name: str | None = Field(
+    resource_name: ResourceName | None = Field(
         default=None,
-        max_length=253,
-        pattern=r"^[a-z0-9.-]+/[A-Za-z0-9._-]+$",
         description="Extended resource that stands for a GPU; nvidia.com/gpu for NVIDIA types if left out.",
     )
     priority_class_name: ObjectName | None = Field(default=None, description="PriorityClass of the pool's pods.")
@@ -249,8 +245,8 @@ class Reclaim(ApiModel):
 class Scaling(ApiModel):
     """How the number of serving replicas follows the traffic."""
 
-    target_utilization: StrictFloat | None = Field(
-        default=None, ge=0.05, le=1.0, description="Share of a replica's capacity that is planned to be used."
+    target_utilization: UtilizationShare | None = Field(
+        default=None, description="Share of a replica's capacity that is planned to be used, 0.05 to 1."
     )
     predictive: Predictive | None = Field(default=None, description="The forecast floor.")
     reclaim: Reclaim | None = Field(default=None, description="How capacity is given back.")
@@ -289,6 +285,11 @@ class InferenceServiceSpec(ApiModel):
 
     rules: ClassVar[tuple[Rule["InferenceServiceSpec"], ...]] = (
         Rule(
+            cel="self.pools.size() > 0",
+            holds=lambda spec: len(spec.pools) > 0,
+            message="a service needs at least one pool",
+        ),
+        Rule(
             cel="self.pools.all(pool, self.pools.exists_one(other, other.name == pool.name))",
             holds=lambda spec: len({pool.name for pool in spec.pools}) == len(spec.pools),
             message="pool names must differ from each other",
@@ -309,7 +310,6 @@ class InferenceServiceSpec(ApiModel):
         default=None, description="Engine parameters of every pool; what is left out is planned."
     )
     pools: tuple[Pool, ...] = Field(
-        min_length=1,
         max_length=16,
         description="GPU types: one Deployment each.",
         json_schema_extra=list_type("map", "name"),
