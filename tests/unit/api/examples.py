@@ -39,7 +39,7 @@ LARGEST: dict[str, Any] = {
             "tensorParallelSize": 2,
             "replicas": {"min": 2, "max": 20},
             "costPerGPUHour": 3.2,
-            "engine": {**_ENGINE, "resources": {"cpu": 8, "memory": 68719476736}},
+            "engine": _ENGINE,
             "nodeSelector": {"topology.kubernetes.io/zone": "a", "disk": ""},
             "tolerations": [
                 {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"},
