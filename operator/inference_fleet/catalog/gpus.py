@@ -1,8 +1,9 @@
 """GPU types: what a node label stands for.
 
 The built-in types are in `gpus.yaml`; entries of the same shape extend or replace them. A label matches by its exact
-product name first, then by the longest product that it begins with (drivers append suffixes). Time-sliced and MIG
-labels are parts of a GPU and match nothing: planning them as a whole GPU would overrun them.
+product name first, then by the longest product that it begins with (drivers append suffixes). Labels of time slices
+(-SHARED), MIG slices (-MIG-1g.5gb) and virtual GPUs (-24Q) are parts of a GPU and match nothing: planned as a whole
+GPU they would be overrun.
 """
 
 import difflib
@@ -20,7 +21,7 @@ from pydantic.alias_generators import to_camel
 GIB = 1 << 30
 _LABEL_KEYS = {"nvidia": "nvidia.com/gpu.product", "amd": "amd.com/gpu.product-name"}
 _RESOURCES = {"nvidia": "nvidia.com/gpu", "amd": "amd.com/gpu"}
-_PART = re.compile(r"-SHARED$|-MIG-", re.IGNORECASE)
+_PART = re.compile(r"-SHARED$|-MIG-|-[0-9]+(-[0-9]+)?[QCAB]$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,14 +112,19 @@ class GpuCatalog:
         return best
 
     def nearest(self, label: str, count: int = 3) -> tuple[str, ...]:
-        """The known products that look most like `label`."""
-        by_key = {_normalised(gpu.product): gpu.product for gpu in self.types}
-        found = difflib.get_close_matches(_normalised(label), by_key, n=count, cutoff=0.3)
-        return tuple(by_key[key] for key in found)
+        """The known products that look most like `label`: by words in common first, then by letters."""
+        wanted = _normalised(label)
+        words = set(wanted.split("-"))
+
+        def likeness(gpu: GpuType) -> tuple[int, float]:
+            product = _normalised(gpu.product)
+            return len(words & set(product.split("-"))), difflib.SequenceMatcher(None, wanted, product).ratio()
+
+        return tuple(gpu.product for gpu in sorted(self.types, key=likeness, reverse=True)[:count])
 
 
 def is_part_of_gpu(label: str) -> bool:
-    """Whether a label stands for a time slice or a MIG slice."""
+    """Whether a label stands for a slice of a GPU."""
     return bool(_PART.search(label))
 
 

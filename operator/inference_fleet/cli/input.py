@@ -57,6 +57,10 @@ def spec_errors(error: ValidationError) -> Iterator[str]:
             yield f"{path} is missing; it is required."
         elif problem["type"] == "extra_forbidden":
             yield f"{path} is not a known field."
+        elif isinstance(problem["input"], Mapping | list | tuple) or not isinstance(
+            problem["input"], str | int | float
+        ):
+            yield f"{path}: {problem['msg']}."
         else:
             yield f"{path} is {_shown(problem['input'])}: {problem['msg']}."
 

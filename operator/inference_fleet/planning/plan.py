@@ -32,6 +32,10 @@ class MemoryBill:
     overhead_bytes: int
     kv_cache_bytes: int
     kv_cache_bytes_per_token: int
+    usable_bytes: int = 0
+    """GPU memory times gpuMemoryUtilization."""
+    overhead_causes: tuple[tuple[str, int], ...] = ()
+    """`overhead_bytes` by cause."""
 
 
 @dataclass(frozen=True, slots=True)
