@@ -10,11 +10,10 @@ from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
 
 from inference_fleet.api.names import MAX_LABEL
-from inference_fleet.api.v1alpha1.fields import DNS_LABEL, MEMORY, ObjectName
 
 PREFIX = "INFERENCE_FLEET_"
 
@@ -25,10 +24,13 @@ class SettingsError(ValueError):
     """The environment holds values the operator cannot run with: one sentence a variable, joined by newlines."""
 
 
-def _namespace(name: str) -> str:
-    if len(name) > MAX_LABEL or not re.fullmatch(DNS_LABEL, name):
-        raise ValueError(f"must be names of namespaces: at most {MAX_LABEL} small letters, digits and inner dashes")
-    return name
+def _written(pattern: str, how: str) -> AfterValidator:
+    def check(text: str) -> str:
+        if not re.fullmatch(pattern, text):
+            raise ValueError(f"must be {how}")
+        return text
+
+    return AfterValidator(check)
 
 
 def _network(cidr: str) -> str:
@@ -45,9 +47,15 @@ def _absolute(path: PurePosixPath) -> PurePosixPath:
     return path
 
 
-Namespace = Annotated[str, AfterValidator(_namespace)]
+_LABEL = rf"[a-z0-9]([-a-z0-9]{{0,{MAX_LABEL - 2}}}[a-z0-9])?"
+
+Namespace = Annotated[str, _written(_LABEL, "names of namespaces, such as team-a,team-b")]
+SecretName = Annotated[
+    str, _written(rf"(?=.{{1,253}}$){_LABEL}(\.{_LABEL})*", "names of Secrets, such as registry,mirror")
+]
+Quantity = Annotated[str, _written(r"[1-9][0-9]*(\.[0-9]+)?(k|Ki|M|Mi|G|Gi|T|Ti)?", "a size such as 500Gi")]
+Image = Annotated[str, _written(r"[!-~]{1,512}", "an image reference without spaces")]
 Network = Annotated[IPv4Network | IPv6Network, BeforeValidator(_network)]
-Image = Annotated[str, StringConstraints(min_length=1, max_length=512, pattern=r"^\S+$")]
 Port = Annotated[int, Field(ge=1, le=65_535)]
 
 
@@ -69,10 +77,10 @@ class Settings(BaseModel):
     """Directory on every node for caches of type Node. It must be writable by uid 10001, which the chart's node cache
     DaemonSet sees to. A new value rolls every pod with such a cache, and each node fetches its models again."""
 
-    cache_claim_size: Annotated[str, StringConstraints(pattern=MEMORY)] = "500Gi"
+    cache_claim_size: Quantity = "500Gi"
     """Size of an Ephemeral or PersistentVolumeClaim cache where the model's size is not known."""
 
-    image_pull_secrets: tuple[ObjectName, ...] = ()
+    image_pull_secrets: tuple[SecretName, ...] = ()
     """Names of pull secrets put on every pod beside those of the service, comma-separated. The secrets have to exist
     in the service's namespace; the operator copies none."""
 

@@ -83,7 +83,10 @@ def test_an_empty_variable_is_one_that_is_not_set() -> None:
         ("CACHE_HOST_PATH", "models", "absolute path"),
         ("CACHE_HOST_PATH", "/", "absolute path"),
         ("CACHE_HOST_PATH", "/var/lib/../../etc", "absolute path"),
-        ("CACHE_CLAIM_SIZE", "lots", "pattern"),
+        ("CACHE_CLAIM_SIZE", "lots", "a size such as 500Gi"),
+        ("IMAGE_PULL_SECRETS", "reg,My_Secret", "names of Secrets"),
+        ("WATCH_NAMESPACES", "a" * 64, "names of namespaces"),
+        ("OPERATOR_IMAGE", "two words", "without spaces"),
     ],
 )
 def test_a_bad_value_is_answered_with_one_sentence(variable: str, value: str, says: str) -> None:

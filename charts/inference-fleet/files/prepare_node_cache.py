@@ -6,21 +6,22 @@ is left alone: a mistyped path must not hand it over. Kept free of the package, 
 
 import os
 import sys
+from pathlib import Path
 
 
-def prepare(path: str, uid: int, gid: int) -> str | None:
+def prepare(directory: Path, uid: int, gid: int) -> str | None:
     """Set owner and mode 0755; return why not where the directory is somebody else's."""
-    found = os.stat(path)
+    found = directory.stat()
     mine = (found.st_uid, found.st_gid) == (uid, gid)
-    if not mine and (not os.access(path, os.R_OK) or os.listdir(path)):
+    if not mine and (not os.access(directory, os.R_OK) or any(directory.iterdir())):
         return (
             f"the cache directory belongs to {found.st_uid}:{found.st_gid} and is not empty: "
             f"give nodeCache.path a directory of its own, or change its owner to {uid}:{gid}"
         )
-    os.chmod(path, 0o755)
-    os.chown(path, uid, gid)
+    directory.chmod(0o755)
+    os.chown(directory, uid, gid)
     return None
 
 
 if __name__ == "__main__":
-    sys.exit(prepare(sys.argv[1], int(sys.argv[2]), int(sys.argv[3])))
+    sys.exit(prepare(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])))
