@@ -109,6 +109,9 @@ def _explained(error: ModelError, guard: StoreGuard, location: S3Location) -> St
     # The guard knows better than the client, which has only seen a closed door.
     if guard.refusal:
         return StoreError(Reason.STORE_ADDRESS_REFUSED, f"The store of {location} is refused: {guard.refusal}.")
+    if guard.overflowed:
+        sentence = f"The store of {location} answers with more than {MAX_ANSWER_BYTES >> 20} MiB about the model."
+        return StoreError(Reason.STORE_UNREACHABLE, sentence)
     if guard.unreachable:
         return StoreError(Reason.STORE_UNREACHABLE, f"The store of {location} cannot be reached: {guard.unreachable}.")
     return StoreError(_REASONS.get(error.failure, Reason.STORE_UNREACHABLE), error.message)

@@ -20,13 +20,14 @@ Judge = Callable[[str], str | None]
 
 
 class StoreGuard:
-    """Counts and judges the connections of one read. `refusal` and `unreachable` tell afterwards what went wrong."""
+    """Counts and judges the connections of one read. Its fields tell afterwards what went wrong."""
 
     def __init__(self, judge: Judge, max_bytes: int) -> None:
         self._judge = judge
         self._bytes_left = max_bytes
         self._connections: set[asyncio.Task[None]] = set()
         self.refusal: str | None = None
+        self.overflowed = False
         self.unreachable: str | None = None
 
     @contextlib.asynccontextmanager
@@ -108,7 +109,7 @@ class StoreGuard:
             if counted:
                 self._bytes_left -= len(piece)
                 if self._bytes_left < 0:
-                    self.refusal = "its answers are larger than any model's description"
+                    self.overflowed = True
                     return
             writer.write(piece)
             await writer.drain()
