@@ -210,10 +210,11 @@ def private_ca(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, ssl.SSL
     folder = tmp_path_factory.mktemp("tls")
     (folder / "leaf.ext").write_text("subjectAltName=IP:127.0.0.1\nbasicConstraints=CA:FALSE\n")
     new = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    signed_by = ["-CA", "ca.crt", "-CAkey", "ca.key", "-CAcreateserial"]
     for command in (
         ["req", "-x509", *new, "-subj", "/CN=corp", "-keyout", "ca.key", "-out", "ca.crt", "-days", "2"],
         ["req", *new, "-subj", "/CN=store", "-keyout", "leaf.key", "-out", "leaf.csr"],
-        "x509 -req -in leaf.csr -CA ca.crt -CAkey ca.key -CAcreateserial -out leaf.crt -days 2 -extfile leaf.ext".split(),
+        ["x509", "-req", *signed_by, "-in", "leaf.csr", "-out", "leaf.crt", "-days", "2", "-extfile", "leaf.ext"],
     ):
         subprocess.run(["openssl", *command], cwd=folder, check=True, capture_output=True)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
