@@ -89,11 +89,14 @@ class Processes:
         for stale in state.iterdir():  # a supervisor killed with SIGKILL could not clean up
             shutil.rmtree(stale) if stale.is_dir() else stale.unlink()
         ours, theirs = socket.socketpair()
-        with theirs:
+        # Its output goes to a file: a pipe it inherited would keep whoever reads our output waiting until `down`.
+        with theirs, (state / "supervisor.log").open("ab") as output:
             supervisor = subprocess.Popen(
                 [sys.executable, "-I", SUPERVISOR, str(theirs.fileno()), str(lock_fd), state],
                 pass_fds=(theirs.fileno(), lock_fd),
                 stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
         os.close(lock_fd)
@@ -198,7 +201,7 @@ class Processes:
         except (OSError, ValueError):
             line = b""
         if not line:
-            raise ClusterError(f"the supervisor of {self.state.name} is gone")
+            raise ClusterError(f"the supervisor of {self.state.name} is gone\n{self.tail('supervisor')}".rstrip())
         answer: dict[str, Any] = json.loads(line)
         if "error" in answer:
             raise ClusterError(answer["error"])
