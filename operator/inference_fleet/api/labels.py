@@ -31,8 +31,8 @@ NAME = "app.kubernetes.io/name"
 
 APPLIED_HASH = f"{GROUP}/applied"
 """Annotation on every child: hash of the manifest last applied; tells a field dropped from the desired state."""
-SERVING_PODS = f"{GROUP}/serving-pods"
-"""Annotation on the budget: hash of the serving pods. The disruption controller does not notice a pod that is
+STANDBY_PODS = f"{GROUP}/standby-pods"
+"""Annotation on the budget: hash of the standby pods. The disruption controller does not notice a pod that is
 relabelled out of its selector; a changed budget makes it look again."""
 PULL_IMAGE = f"{GROUP}/pull-image"
 """Annotation on a Deployment: image of its init container, kept over operator upgrades while the lock stands."""

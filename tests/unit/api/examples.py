@@ -184,7 +184,7 @@ REFUSED_BY_RULE = [
     Example("engine.extraArgs", ["8192", "--seed"], "extraArgs must begin with a flag"),
     Example("engine.maxModelLen", 4199, _TOO_LONG, _LONG),
     Example("pools", [pool(engine={"maxModelLen": 1024}), pool("b")], _TOO_LONG, _LONG),
-    Example("pools.0.gpu", "NVIDIA H100", "gpu is the value of the node label nvidia.com/gpu.product"),
+    Example("pools.0.gpu", "NVIDIA H100", "gpu is what nodes are labelled with (nvidia.com/gpu.product)"),
     Example("pools.0.name", "H100", "the name of a pool is of lower-case letters, digits and dashes"),
     Example("pools.0.resourceName", "gpu", "resourceName is an extended resource, such as nvidia.com/gpu"),
     Example("pools", [], "a service needs at least one pool"),

@@ -35,9 +35,7 @@ NODES = dict(nodes(SCHEMA))
 
 
 def test_the_committed_file_is_generated() -> None:
-    assert COMMITTED.read_text() == as_yaml(), (
-        f"run: inference-fleet crd > crds/{COMMITTED.name}"
-    )
+    assert COMMITTED.read_text() == as_yaml(), f"run: inference-fleet crd > crds/{COMMITTED.name}"
 
 
 def test_it_is_small_enough_for_a_plain_apply() -> None:
