@@ -8,6 +8,27 @@ _UNGATED = frozenset({"gelu", "gelu_new", "gelu_fast", "relu", "relu2"})
 _TIED_BY_DEFAULT = frozenset({"opt", "gpt2", "bloom", "falcon", "mpt", "cohere", "cohere2"})
 _LINEAR_KINDS = frozenset({"linear_attention", "mamba", "mamba2", "kda", "gdn", "recurrent", "m"})
 _WINDOWED_KINDS = frozenset({"sliding_attention", "chunked_attention"})
+_MOST = 10**9
+"""No dimension of a model is larger: a file may hold anything."""
+_LEFT_OUT: dict[str, dict[str, int]] = {
+    "llama": {"hidden_size": 4096, "intermediate_size": 11_008, "num_hidden_layers": 32, "num_attention_heads": 32},
+    "mistral": {
+        "hidden_size": 4096,
+        "intermediate_size": 14_336,
+        "num_hidden_layers": 32,
+        "num_attention_heads": 32,
+        "num_key_value_heads": 8,
+    },
+    "gemma3_text": {
+        "num_attention_heads": 8,
+        "num_key_value_heads": 4,
+        "head_dim": 256,
+        "vocab_size": 262_208,
+        "max_position_embeddings": 131_072,
+        "sliding_window_pattern": 6,
+    },
+}
+"""Defaults of the configuration classes whose checkpoints leave fields out of a nested text part."""
 
 
 class ModelConfigError(ValueError):
@@ -26,7 +47,11 @@ class Config:
     def get(self, name: str) -> Any:
         """The value of a field, None if it is absent or null."""
         value = self._text.get(name)
-        return self._top.get(name) if value is None else value
+        if value is None:
+            value = self._top.get(name)
+        if value is None and self._text is not self._top:
+            value = _LEFT_OUT.get(str(self._text.get("model_type")), {}).get(name)
+        return value
 
     def flag(self, name: str) -> bool:
         """Whether a field is true."""
@@ -43,7 +68,7 @@ class Config:
                 continue
             if isinstance(value, float) and value.is_integer():
                 value = int(value)
-            if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+            if not isinstance(value, int) or isinstance(value, bool) or not 0 < value <= _MOST:
                 raise ModelConfigError(f"config.json: {name} is {value!r}; a positive whole number is right.")
             return value
         return None
@@ -95,18 +120,18 @@ class Config:
 
     def linear_layers(self, total: int) -> int:
         """Layers that keep a constant state instead of a KV cache."""
-        kinds = self._kinds()
+        kinds = self._kinds(total)
         if kinds:
             return sum(kind in _LINEAR_KINDS for kind in kinds)
         pattern = self.get("hybrid_override_pattern")
         if isinstance(pattern, str):
-            return total - pattern.count("*")
+            return max(0, total - pattern.count("*"))
         every = self.optional("full_attention_interval", "attn_layer_period")
         return total - total // every if every else 0
 
-    def sliding_layers(self, attention: int) -> int:
-        """Layers among `attention` ones that see a window only."""
-        kinds = self._kinds()
+    def sliding_layers(self, total: int, attention: int) -> int:
+        """Layers that see a window only, where `attention` of `total` have a KV cache."""
+        kinds = self._kinds(total)
         if kinds:
             return sum(kind in _WINDOWED_KINDS for kind in kinds)
         if self.get("use_sliding_window") is False:
@@ -118,11 +143,11 @@ class Config:
             return attention - attention // 2
         return attention
 
-    def _kinds(self) -> list[str]:
+    def _kinds(self, total: int) -> list[str]:
         for name in ("layer_types", "layers_block_type"):
             kinds = self.get(name)
             if isinstance(kinds, list) and kinds:
-                return [str(kind) for kind in kinds]
+                return [str(kind) for kind in kinds[:total]]
         return []
 
 

@@ -17,6 +17,9 @@ from inference_fleet.catalog.weights import estimated_weights, stored_weights
 
 __all__ = ["Attention", "AttentionLayers", "ModelConfigError", "ModelFacts", "Quantization", "model_facts"]
 
+_MOST_HEADS = 4096
+"""Far above any model; legal sizes are listed by walking them."""
+
 
 class Attention(StrEnum):
     """How a layer remembers the past."""
@@ -92,9 +95,11 @@ def model_facts(
     """
     cfg = Config(config)
     heads = cfg.count("num_attention_heads", "n_head", "n_heads", "num_heads")
+    if heads > _MOST_HEADS:
+        raise ModelConfigError(f"config.json: num_attention_heads is {heads}; at most {_MOST_HEADS} is right.")
     hidden = cfg.count("hidden_size", "n_embd", "d_model")
     kv_heads = _kv_heads(cfg, heads)
-    head_dim = cfg.optional("head_dim", "kv_channels", "attention_head_dim") or hidden // heads
+    head_dim = cfg.optional("head_dim", "kv_channels", "attention_head_dim") or max(1, hidden // heads)
     default_len, longest_len, rotary_len = model_lengths(cfg)
     attention, approximations = _attention(cfg, kv_heads, head_dim)
     experts = cfg.optional("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts") or 0
@@ -155,7 +160,7 @@ def _attention(cfg: Config, kv_heads: int, head_dim: int) -> tuple[tuple[Attenti
         return (AttentionLayers(Attention.MLA, total, latent_dim=latent + rope),), ("latent attention",)
     linear = cfg.linear_layers(total)
     window = cfg.optional("sliding_window", "attention_chunk_size")
-    sliding = cfg.sliding_layers(total - linear) if window else 0
+    sliding = cfg.sliding_layers(total, total - linear) if window else 0
     key_dim, value_dim = max(head_dim, cfg.optional("global_head_dim") or 0), head_dim
     value_dim = max(value_dim, key_dim)
     groups = (

@@ -26,8 +26,8 @@ def quantization_of(cfg: Config) -> Quantization | None:
         return None
     method = str(found.get("quant_method") or found.get("quant_algo") or "unknown").lower()
     block = found.get("weight_block_size")
-    if isinstance(block, list) and block:
-        return Quantization(method, 8.0, int(block[0]), fp8=True)
+    if isinstance(block, list) and block and isinstance(block[0], int) and block[0] > 0:
+        return Quantization(method, 8.0, block[0], fp8=True)
     algorithm = f"{method} {found.get('quant_algo') or ''} {found.get('format') or ''}".lower()
     if "fp4" in algorithm:
         return Quantization(method, 4.25 if "mxfp4" in algorithm else 4.5)

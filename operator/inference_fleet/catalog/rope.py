@@ -12,6 +12,7 @@ from inference_fleet.catalog.model_config import Config
 _LENGTHS = ("max_position_embeddings", "n_positions", "max_sequence_length", "max_seq_len", "seq_length", "n_ctx")
 _UNSAID = 2048
 """What vLLM assumes for a configuration without any length."""
+_MOST_FACTOR = 10_000
 
 
 def model_lengths(cfg: Config) -> tuple[int, int, int]:
@@ -21,7 +22,7 @@ def model_lengths(cfg: Config) -> tuple[int, int, int]:
     kind = str(scaling.get("rope_type") or scaling.get("type") or "default")
     if kind in {"linear", "dynamic"}:
         factor = scaling.get("factor")
-        longest = int(base * factor) if isinstance(factor, int | float) and factor > 0 else base
+        longest = int(base * factor) if isinstance(factor, int | float) and 0 < factor < _MOST_FACTOR else base
         return longest, longest, longest
     if kind in {"longrope", "su"}:
         trained = scaling.get("original_max_position_embeddings") or cfg.get("original_max_position_embeddings")

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 LOADED_BYTES = 2
 """Bytes of an unquantised weight on the GPU: the engine casts float32 checkpoints to 16 bits."""
+_MOST_BYTES = 1 << 50
 
 
 def stored_weights(
@@ -39,10 +40,10 @@ def stored_weights(
 def _indexed(index: Mapping[str, Any], weight_files: Mapping[str, int]) -> int:
     metadata = index.get("metadata")
     total = metadata.get("total_size") if isinstance(metadata, Mapping) else None
-    if isinstance(total, int | float) and total > 0:
+    if isinstance(total, int | float) and 0 < total < _MOST_BYTES:
         return int(total)
     names = index.get("weight_map")
-    named = set(names.values()) if isinstance(names, Mapping) else set()
+    named = {name for name in names.values() if isinstance(name, str)} if isinstance(names, Mapping) else set()
     return sum(size for name, size in weight_files.items() if name in named)
 
 

@@ -114,6 +114,8 @@ def _documents(path: Path) -> list[Any]:
     loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
         return list(yaml.load_all(text, Loader=loader))
+    except RecursionError:
+        raise BadInput(f"{path}: nested too deeply.") from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f" at line {mark.line + 1}" if mark else ""
@@ -123,7 +125,7 @@ def _documents(path: Path) -> list[Any]:
 def _json_object(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(_text(path))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BadInput(f"{path}: not JSON: {error}.") from None
     if not isinstance(content, dict):
         raise BadInput(f"{path}: {_shown(content)}; a JSON object is right.")
