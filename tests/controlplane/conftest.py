@@ -32,4 +32,6 @@ def operator(cluster: Cluster) -> Iterator[OperatorProcess]:
 @pytest.fixture
 def fleet(operator: OperatorProcess, namespace: str) -> Fleet:
     """Make and look at InferenceServices in a namespace of the test's own."""
-    return Fleet(operator.cluster, namespace)
+    fleet = Fleet(operator.cluster, namespace)
+    fleet.make_claim()
+    return fleet

@@ -3,7 +3,7 @@
 service:  the InferenceService
 model:    {digest, bytes}, null where the store was not read
 settings: of the installation
-pools:    {<pool>: {serving, warm, lock, engine: <locked values>, serving_pods, pull_image}}
+pools:    {<pool>: {serving, warm, lock, engine: <locked values>, standby_pods, pull_image}}
 """
 
 from pathlib import Path
@@ -69,7 +69,7 @@ def _target(service: str, spec: InferenceServiceSpec, pool: Pool, raw: dict[str,
         name=pool_child(service, pool.name),
         serving=raw["serving"],
         warm=raw["warm"],
-        serving_pods=raw.get("serving_pods", ""),
+        standby_pods=raw.get("standby_pods", ""),
         gpu_type=GpuCatalog.builtin().find(pool.gpu),
         pull_image=raw.get("pull_image"),
     )

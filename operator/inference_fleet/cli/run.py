@@ -64,7 +64,7 @@ async def _run(settings: Settings, catalog: GpuCatalog) -> int:
         ports = {settings.health_port, settings.metrics_port}
         server = await health.serve(ports, lambda: _ended(tasks), lambda: _not_ready(loop), metrics)
         try:
-            await _watch(loop, settings)
+            await _watch(loop, client, settings)
         finally:
             for task in tasks:
                 task.cancel()
@@ -87,10 +87,10 @@ def _start(loop: Loop, settings: Settings) -> list[asyncio.Task[None]]:
     return [*workers, asyncio.create_task(list_then_resync(), name="resync")]
 
 
-async def _watch(loop: Loop, settings: Settings) -> None:
+async def _watch(loop: Loop, client: KubeClient, settings: Settings) -> None:
     """Watch until SIGTERM or SIGINT. Events that come before the list is complete only fill the cache."""
     await kopf.operator(
-        registry=watch_registry(loop),
+        registry=watch_registry(loop, client),
         settings=watch_settings(),
         memories=NoMemories(),
         standalone=True,

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import aiohttp
+import kopf
 from kubernetes.aio import client as kubernetes_client
 from kubernetes.aio import config as kubernetes_config
 
@@ -102,6 +103,23 @@ class KubeClient:
         """URL of the API server."""
         return str(self._configuration.host)
 
+    async def connection_info(self) -> kopf.ConnectionInfo:
+        """The same connection for kopf, which asks again when its token is refused."""
+        configuration = self._configuration
+        scheme, _, token = (await self._authorization()).partition(" ")
+        return kopf.ConnectionInfo(
+            server=configuration.host,
+            ca_path=configuration.ssl_ca_cert,
+            insecure=not configuration.verify_ssl,
+            scheme=scheme or None,
+            token=token or None,
+            certificate_path=configuration.cert_file,
+            private_key_path=configuration.key_file,
+        )
+
+    async def _authorization(self) -> str:
+        return await self._configuration.get_api_key_with_prefix("BearerToken", alias="authorization") or ""
+
     async def __aenter__(self) -> "KubeClient":
         context = kubernetes_client.rest.RESTClientObject(self._configuration).ssl_context
         self._session = aiohttp.ClientSession(
@@ -187,9 +205,8 @@ class KubeClient:
         if self._session is None:
             raise RuntimeError("KubeClient is used outside its context")
         headers = {"Accept": accept, "Content-Type": content_type}
-        token = await self._configuration.get_api_key_with_prefix("BearerToken", alias="authorization")
-        if token:
-            headers["Authorization"] = token
+        if authorization := await self._authorization():
+            headers["Authorization"] = authorization
         data = None if body is None else json.dumps(body, separators=(",", ":")).encode()
         query = {key: value for key, value in (params or {}).items() if value}
         try:

@@ -12,16 +12,30 @@ import kopf
 from kopf._core.reactor.inventory import ResourceMemories, ResourceMemory
 
 from inference_fleet.api import labels
-from inference_fleet.clients.kube import BUDGET, CHILD_KINDS, DEPLOYMENT, INFERENCE_SERVICE, POD, SERVICE, Kind
+from inference_fleet.clients.kube import (
+    BUDGET,
+    CHILD_KINDS,
+    DEPLOYMENT,
+    INFERENCE_SERVICE,
+    POD,
+    SERVICE,
+    Kind,
+    KubeClient,
+)
 from inference_fleet.reconciler.loop import Loop
 
 _LIST_PAGE = 500
 _WORKER_IDLE_SECONDS = 0.5
 
 
-def watch_registry(loop: Loop) -> kopf.OperatorRegistry:
-    """Handlers for our resource and everything that carries our labels."""
+def watch_registry(loop: Loop, client: KubeClient) -> kopf.OperatorRegistry:
+    """Handlers for our resource and everything that carries our labels; kopf logs in as `client` does."""
     registry = kopf.OperatorRegistry()
+
+    @kopf.on.login(registry=registry)
+    async def login(**_: Any) -> kopf.ConnectionInfo:
+        return await client.connection_info()
+
     for kind in (INFERENCE_SERVICE, DEPLOYMENT, SERVICE, BUDGET, POD):
         _watch(registry, kind, loop)
     return registry

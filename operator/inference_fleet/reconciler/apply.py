@@ -24,7 +24,7 @@ from inference_fleet.resources.inputs import Manifest
 from inference_fleet.warmpool.pods import RoleChange
 
 
-class NameTaken(Exception):
+class NameTakenError(Exception):
     """An object of this kind and name exists and is not ours."""
 
     def __init__(self, kind: str, name: str) -> None:
@@ -73,9 +73,9 @@ class Applier:
         refusals: list[tuple[Reason, str]] = []
         for result in results:
             match result:
-                case NameTaken() if result.kind == "Service" or result.name in before.taken_names:
+                case NameTakenError() if result.kind == "Service" or result.name in before.taken_names:
                     refusals.append((Reason.NAME_CONFLICT, str(result)))
-                case NameTaken():
+                case NameTakenError():
                     taken.add(result.name)  # the pool gets its other name in the next pass
                 case ApiError() if result.status in (400, 403, 404, 409, 422):
                     refusals.append((Reason.APPLY_FAILED, result.message))
@@ -116,7 +116,7 @@ class Applier:
         namespace, name = manifest["metadata"]["namespace"], manifest["metadata"]["name"]
         live = child_view(kind.name, await self._existing(kind, namespace, name, refusal))
         if live.owner_uid != service.uid:
-            raise NameTaken(kind.name, name) from refusal
+            raise NameTakenError(kind.name, name) from refusal
         await self._write(kind, manifest, force=True)
 
     async def _existing(self, kind: kube.Kind, namespace: str, name: str, refusal: ApiError) -> Manifest:

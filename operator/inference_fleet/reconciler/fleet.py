@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from inference_fleet.api import labels, names
-from inference_fleet.api.v1alpha1.spec import InferenceServiceSpec, Model, Pool
+from inference_fleet.api.v1alpha1.spec import InferenceServiceSpec, Model, Pool, WarmPool
 from inference_fleet.api.v1alpha1.status import InferenceServiceStatus, PoolStatus
 from inference_fleet.planning.lock import frozen_plan, lock_inputs
 from inference_fleet.planning.plan import PoolPlan
@@ -53,7 +53,7 @@ def pool_plans(
     stored: StoredModel | None,
     policy: Policy,
 ) -> dict[str, PoolPlan | None]:
-    """The plan of each pool: the lock in status while its inputs hold, else a new one; None without the model's facts."""
+    """The plan of each pool: the lock in status while its inputs hold, else a new one; None where facts are missing."""
     digest = pinned_digest(spec, status, stored)
     before = {pool.name: pool for pool in status.pools}
     plans = {pool.name: _frozen(spec, pool, before.get(pool.name), digest, policy) for pool in spec.pools}
@@ -103,8 +103,8 @@ def _pool_state(
     observed: Observed,
 ) -> PoolState:
     serving = pool.replicas.min
-    warm_pool = spec.warm_pool
-    warm = warm_target(serving, warm_pool and warm_pool.percent, warm_pool and warm_pool.min)
+    warm_pool = spec.warm_pool or WarmPool()
+    warm = warm_target(serving, warm_pool.percent, warm_pool.min)
     lock = plan.lock if plan else None
     if plan is None or not plan.feasible:
         serving = before.desired_serving if before else 0

@@ -22,7 +22,7 @@ from inference_fleet.reconciler.cache import Cache, Due
 from inference_fleet.reconciler.modelreader import ModelReader
 from inference_fleet.reconciler.observed import ServiceKey, ServiceView
 from inference_fleet.reconciler.outcome import Failures, ModelRead, Outcome, Policy
-from inference_fleet.reconciler.reconcile import read_spec, reconcile
+from inference_fleet.reconciler.reconcile import reconcile
 from inference_fleet.reconciler.status import read_status
 from inference_fleet.reconciler.transition import ready_event
 from inference_fleet.reconciler.workqueue import WorkQueue
@@ -119,10 +119,8 @@ class Loop:
             return
         before = self._failures.get(service.uid, Failures())
         outcome = self._decide(service, before)
-        if outcome.wants_model:
-            spec, _ = read_spec(service)
-            if spec is not None:
-                self._models.ask(key, spec.model, self.queue.add)
+        if outcome.wants_model is not None:
+            self._models.ask(key, outcome.wants_model, self.queue.add)
         await self._applier.change_roles(key.namespace, outcome.roles)
         failures, written = await self._applier.apply(service, outcome.desired, before)
         await self._applier.prune(outcome.prune)

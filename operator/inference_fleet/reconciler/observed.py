@@ -12,6 +12,7 @@ from typing import Any
 
 from inference_fleet.api import labels
 from inference_fleet.reconciler import podhealth
+from inference_fleet.resources.modelpull import recorded_pull_image
 from inference_fleet.warmpool.pods import PodView
 
 Json = dict[str, Any]
@@ -166,7 +167,7 @@ def pod_state(body: Json) -> PodState:
     meta = body["metadata"]
     status = body.get("status") or {}
     pod_labels = meta.get("labels") or {}
-    ready = next((c for c in status.get("conditions") or () if c.get("type") == "Ready"), {})
+    ready: Json = next((c for c in status.get("conditions") or () if c.get("type") == "Ready"), {})
     is_ready = ready.get("status") == "True"
     view = PodView(
         name=meta["name"],
@@ -192,12 +193,8 @@ def pod_state(body: Json) -> PodState:
 
 
 def _template(body: Json) -> TemplateView:
-    template = body["spec"]["template"]
-    inits = template["spec"].get("initContainers") or ()
-    return TemplateView(
-        lock=(template["metadata"].get("labels") or {}).get(labels.LOCK),
-        pull_image=next((c.get("image") for c in inits if c["name"] == podhealth.PULL_CONTAINER), None),
-    )
+    template_labels = body["spec"]["template"]["metadata"].get("labels") or {}
+    return TemplateView(lock=template_labels.get(labels.LOCK), pull_image=recorded_pull_image(body))
 
 
 def _progress(body: Json) -> DeploymentProgress:

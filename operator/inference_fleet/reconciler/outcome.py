@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from inference_fleet.api.conditions import Reason
+from inference_fleet.api.v1alpha1.spec import Model
 from inference_fleet.api.v1alpha1.status import InferenceServiceStatus
 from inference_fleet.catalog.gpus import GpuCatalog
 from inference_fleet.catalog.models import ModelFacts
@@ -59,5 +60,5 @@ class Outcome:
     roles: tuple[RoleChange, ...] = ()
     desired: tuple[Manifest, ...] = ()
     prune: tuple[ChildView, ...] = ()
-    wants_model: bool = False
-    """The store must be asked before the plan can be made."""
+    wants_model: Model | None = None
+    """The model whose store must be asked before the plan can be made."""

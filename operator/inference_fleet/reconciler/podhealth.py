@@ -5,9 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from inference_fleet.api.conditions import Reason
-
-PULL_CONTAINER = "pull-model"
-ENGINE_CONTAINER = "engine"
+from inference_fleet.resources.modelpull import PULL_CONTAINER
 
 _MAX_MESSAGE = 300
 _IMAGE_REASONS = {

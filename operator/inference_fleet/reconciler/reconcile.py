@@ -44,7 +44,7 @@ def reconcile(
 ) -> Outcome:
     """Decide what to do about one service. `answer` tells what the store last said of a model."""
     status = read_status(service.status)
-    spec, refusal = read_spec(service)
+    spec, refusal = read_spec(service, policy)
     if spec is None:
         return _held(service, observed, status, refusal, now)
     model = answer(spec.model)
@@ -53,7 +53,9 @@ def reconcile(
         stored = model
     plans = fleet.pool_plans(spec, status, stored, policy)
     pools = fleet.pool_states(service.key.name, spec, status, plans, observed)
-    targets = tuple(_target(service, spec, pool, failures) for pool in pools if pool.plan and pool.plan.feasible)
+    targets = tuple(
+        _target(service, spec, pool, failures, policy) for pool in pools if pool.plan and pool.plan.feasible
+    )
     desired = _manifests(service, spec, status, stored, targets, policy)
     model_verdict = _model_verdict(spec, status, stored, model)
     unplanned = any(pool.plan is None for pool in pools)
@@ -64,11 +66,11 @@ def reconcile(
         roles=tuple(change for pool in pools for change in pool.roles),
         desired=desired,
         prune=_prune(service, observed, pools, desired),
-        wants_model=unplanned and stored is None,
+        wants_model=spec.model if unplanned and stored is None else None,
     )
 
 
-def read_spec(service: ServiceView) -> tuple[InferenceServiceSpec | None, str]:
+def read_spec(service: ServiceView, policy: Policy) -> tuple[InferenceServiceSpec | None, str]:
     """The spec, or a sentence about why it cannot be followed: the stored object may be older than the schema."""
     try:
         spec = InferenceServiceSpec.model_validate(service.spec)
@@ -78,7 +80,8 @@ def read_spec(service: ServiceView) -> tuple[InferenceServiceSpec | None, str]:
             for problem in error.errors(include_url=False)
         )
         return None, "; ".join(problems)
-    found = [problem for problem in spec_problems(spec, service.key.name) if not problem.warning]
+    image = policy.render.default_engine_image
+    found = [p for p in spec_problems(spec, service.key.name, default_image=image) if not p.warning]
     if found:
         return None, "; ".join(problem.message for problem in found)
     return spec, ""
@@ -112,7 +115,9 @@ def _held(
     return Outcome(status=new_status, roles=tuple(change for pool in pools for change in pool.roles))
 
 
-def _target(service: ServiceView, spec: InferenceServiceSpec, pool: PoolState, failures: Failures) -> PoolTarget:
+def _target(
+    service: ServiceView, spec: InferenceServiceSpec, pool: PoolState, failures: Failures, policy: Policy
+) -> PoolTarget:
     plan = pool.plan
     if plan is None or plan.engine is None or plan.lock is None:
         raise ValueError(f"pool {pool.name} has no plan")
@@ -126,7 +131,8 @@ def _target(service: ServiceView, spec: InferenceServiceSpec, pool: PoolState, f
         name=fleet.child_name(service.key.name, pool, failures.taken_names),
         serving=pool.serving,
         warm=pool.warm,
-        serving_pods=fleet.standby_hash(pool),
+        gpu_type=policy.catalog.find(pool.gpu),
+        standby_pods=fleet.standby_hash(pool),
         pull_image=template.pull_image if template and template.lock == plan.lock else None,
     )
 

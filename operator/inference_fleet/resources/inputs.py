@@ -40,8 +40,8 @@ class PoolTarget:
     """Name of the Deployment and the budget."""
     serving: int
     warm: int
-    serving_pods: str = ""
-    """Hash of the pods that serve now; see `labels.SERVING_PODS`."""
+    standby_pods: str = ""
+    """Hash of the pods that stand by now; see `labels.STANDBY_PODS`."""
     gpu_type: GpuType | None = None
     """What the catalogue knows of `pool.gpu`. None: an unknown type, or a slice of a GPU; taken for NVIDIA's."""
     pull_image: str | None = None

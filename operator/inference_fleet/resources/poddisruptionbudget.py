@@ -26,7 +26,7 @@ def disruption_budget(fleet: Fleet, target: PoolTarget) -> Manifest:
         },
         "unhealthyPodEvictionPolicy": "AlwaysAllow",
     }
-    annotations = {labels.SERVING_PODS: target.serving_pods} if target.serving_pods else {}
+    annotations = {labels.STANDBY_PODS: target.standby_pods} if target.standby_pods else {}
     return child(
         fleet,
         "policy/v1",

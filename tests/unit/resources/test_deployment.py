@@ -19,7 +19,7 @@ def test_a_rollout_adds_no_pod_and_takes_as_many_as_stand_by(warm: int, at_once:
 
 
 def test_counts_of_replicas_never_touch_the_template() -> None:
-    one = fleet(spec(pool={"replicas": {"min": 0, "max": 4}}), serving=1, warm=0, serving_pods="a")
+    one = fleet(spec(pool={"replicas": {"min": 0, "max": 4}}), serving=1, warm=0, standby_pods="a")
     other = fleet(spec(pool={"replicas": {"min": 9, "max": 90}, "costPerGPUHour": 3.0}), serving=50, warm=20)
     assert template_of(one) == template_of(other)
 

@@ -38,8 +38,8 @@ def test_pods_that_are_not_ready_may_always_be_evicted() -> None:
 
 
 def test_a_change_of_the_serving_pods_changes_the_budget_and_nothing_else() -> None:
-    before, after = fleet(serving_pods="aaaa"), fleet(serving_pods="bbbb")
-    assert budget_of(before)["metadata"]["annotations"][labels.SERVING_PODS] == "aaaa"
+    before, after = fleet(standby_pods="aaaa"), fleet(standby_pods="bbbb")
+    assert budget_of(before)["metadata"]["annotations"][labels.STANDBY_PODS] == "aaaa"
     assert budget_of(before) != budget_of(after)
     assert deployment_of(before) == deployment_of(after)
-    assert labels.SERVING_PODS not in budget_of(fleet())["metadata"]["annotations"]
+    assert labels.STANDBY_PODS not in budget_of(fleet())["metadata"]["annotations"]
