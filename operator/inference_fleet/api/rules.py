@@ -23,13 +23,11 @@ VALIDATIONS = "x-kubernetes-validations"
 class Rule(Generic[T]):
     """One rule: what must hold, in both languages, and the sentence for who broke it."""
 
-    cel: str
+    cel: str | None
+    """None where the schema says it without CEL: unique items of a list of type `map` or `set`. (In CEL it would also
+    stand in the way of deletion: the API server excuses what did not change, but finds no old item for a twin.)"""
     holds: Callable[[T], bool]
     message: str
-
-    def schema(self) -> dict[str, str]:
-        """The rule as an item of x-kubernetes-validations."""
-        return {"rule": self.cel, "message": self.message}
 
 
 def check(rules: Iterable[Rule[T]], value: T) -> None:
@@ -42,7 +40,7 @@ def check(rules: Iterable[Rule[T]], value: T) -> None:
 def attach(rules: Iterable[Rule[Any]], schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
     """The JSON schema of `schema` with the rules on it."""
     json_schema = handler(schema)
-    if written := [rule.schema() for rule in rules]:
+    if written := [{"rule": rule.cel, "message": rule.message} for rule in rules if rule.cel]:
         handler.resolve_ref_schema(json_schema)[VALIDATIONS] = written
     return json_schema
 

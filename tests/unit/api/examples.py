@@ -150,7 +150,6 @@ _TOO_LONG = "workload.inputTokens + workload.outputTokens may not be above maxMo
 
 REFUSED_BY_RULE = [
     Example("pools.0.replicas", {"min": 50, "max": 10}, "replicas.min may not be above replicas.max"),
-    Example("pools", [pool("a"), pool("a")], "pool names must differ from each other"),
     Example("model.uri", "hf://meta-llama/Llama-3.3-70B", _URI),
     Example("model.uri", "/models/llama", _URI),
     Example("model.uri", "s3://models/a b", _URI),
@@ -241,6 +240,12 @@ REFUSED_BY_SCHEMA = [
     Example("workload", {"inputTokens": 10}, "equired"),
     Example("securityContext", {"privileged": True}, "securityContext"),
 ]
+
+TWICE = [
+    Example("pools", [pool("a"), pool("a")], "pool names must differ from each other"),
+    Example("imagePullSecrets", ["registry", "registry"], "imagePullSecrets must differ from each other"),
+]
+"""The API server says `Duplicate value` in its own words."""
 
 
 def _locked(item: str, field: str) -> Example:

@@ -15,7 +15,7 @@ def test_a_good_spec_is_read(example: Example) -> None:
     InferenceServiceSpec.model_validate(example.spec)
 
 
-@pytest.mark.parametrize("example", examples.REFUSED_BY_RULE, ids=str)
+@pytest.mark.parametrize("example", examples.REFUSED_BY_RULE + examples.TWICE, ids=str)
 def test_a_broken_rule_is_said_once_in_a_sentence(example: Example) -> None:
     with pytest.raises(ValidationError) as refused:
         InferenceServiceSpec.model_validate(example.spec)

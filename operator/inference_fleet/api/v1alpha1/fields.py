@@ -55,7 +55,7 @@ GpuType = Annotated[
     Follows(
         matching(
             _LABEL_VALUE,
-            "gpu is what nodes are labelled with (nvidia.com/gpu.product), such as NVIDIA-H100-80GB-HBM3, without spaces",
+            "gpu is what nodes are labelled with (nvidia.com/gpu.product), such as NVIDIA-H100-80GB-HBM3: no spaces",
         )
     ),
 ]

@@ -290,9 +290,14 @@ class InferenceServiceSpec(ApiModel):
             message="a service needs at least one pool",
         ),
         Rule(
-            cel="self.pools.all(pool, self.pools.exists_one(other, other.name == pool.name))",
+            cel=None,
             holds=lambda spec: len({pool.name for pool in spec.pools}) == len(spec.pools),
             message="pool names must differ from each other",
+        ),
+        Rule(
+            cel=None,
+            holds=lambda spec: len(set(spec.image_pull_secrets or ())) == len(spec.image_pull_secrets or ()),
+            message="imagePullSecrets must differ from each other",
         ),
         Rule(
             cel="!has(self.workload) || self.pools.all(pool, "
