@@ -4,6 +4,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from e2e.cluster import kind
 from e2e.cluster.cluster import Cluster, to_stderr
 from e2e.cluster.errors import ClusterError
 from e2e.cluster.nodes import DEFAULT_FLEET
@@ -27,6 +28,10 @@ def up(arguments: argparse.Namespace) -> None:
     if is_up(cluster_dir(arguments.name)):
         cluster = Cluster.attach(arguments.name)
         to_stderr(f"{arguments.name} is already up")
+    elif arguments.on == "kind":
+        nodes = node_counts(arguments.nodes)
+        cluster = kind.up(name=arguments.name, nodes=nodes, load_seconds=arguments.load_seconds)
+        cluster.detach()
     else:
         cluster = Cluster.up(
             name=arguments.name,
@@ -45,7 +50,10 @@ def down(arguments: argparse.Namespace) -> None:
     if not is_up(cluster_dir(arguments.name)):
         to_stderr(f"{arguments.name} is not up")
         return
-    Processes.connect(cluster_dir(arguments.name)).down()
+    if arguments.on == "kind":
+        kind.down(arguments.name)
+    else:
+        Processes.connect(cluster_dir(arguments.name)).down()
     to_stderr(f"{arguments.name} is down")
 
 
@@ -82,6 +90,8 @@ def parser() -> argparse.ArgumentParser:
         command.set_defaults(run=run)
         if name != "list":
             command.add_argument("--name", default="demo", help="which cluster (default: %(default)s)")
+        if name in ("up", "down"):
+            command.add_argument("--on", choices=("local", "kind"), default="local", help="what runs the control plane")
         if name == "up":
             command.add_argument(
                 "--nodes", action="append", default=[], metavar="PRODUCT=COUNT", help="GPU nodes, 8 GPUs each; repeat"

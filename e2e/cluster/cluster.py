@@ -76,7 +76,7 @@ class Cluster:
                 "controllerManager": [str(part) for part in plane.controller_manager()],
             }
             cluster = cls(state, processes, facts)
-            cluster._start_nodes(binaries["kwok"], plane.kubeconfig("kwok"), nodes, load_seconds, report)
+            cluster.start_nodes(binaries["kwok"], plane.kubeconfig("kwok"), nodes, load_seconds, report)
             credentials.write_private(state / "cluster.json", json.dumps(facts))
         except BaseException:
             processes.down()
@@ -120,7 +120,7 @@ class Cluster:
         self.processes.detach()
         self._owned = False
 
-    def _start_nodes(
+    def start_nodes(
         self,
         binary: Path,
         kubeconfig: Path,
@@ -128,6 +128,7 @@ class Cluster:
         load_seconds: float,
         report: Callable[[str], None],
     ) -> None:
+        """Let kwok run the GPU nodes of a cluster that has none yet, and wait until all are Ready."""
         stages = self.state / "stages.yaml"
         stages.write_text(kwok.stages(load_seconds))
         self.processes.start("kwok", kwok.command(binary, kubeconfig, stages, self.node_grace_seconds))
