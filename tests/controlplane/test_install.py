@@ -65,6 +65,7 @@ class Site:
         group, _, name = resource.rpartition("/")
         attributes = {"verb": verb, "resource": name, "group": group, "namespace": namespace}
         review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview"}
+        self.cluster.api.close()  # the server may have hung up since the last call
         answer = self.cluster.api.request(
             "POST",
             "/apis/authorization.k8s.io/v1/subjectaccessreviews",
@@ -73,10 +74,9 @@ class Site:
         return bool(answer["status"]["allowed"])
 
     def clean(self) -> None:
-        for release in ("inference-fleet", "second", "crds"):
-            self.try_helm("uninstall", release, "-n", NAMESPACE, "--ignore-not-found")
-        self.cluster.kubectl("delete", "--ignore-not-found", "--wait", "-f", str(ROOT / "manifests" / "install.yaml"))
-        self.cluster.kubectl("delete", "--ignore-not-found", "--wait", "crd", CRD)
+        for release in json.loads(self.helm("list", "-A", "-o", "json")):
+            self.helm("uninstall", release["name"], "-n", release["namespace"])
+        self.cluster.kubectl("delete", "--ignore-not-found", "crd", CRD)
 
 
 @pytest.fixture(scope="module")
@@ -117,20 +117,25 @@ def test_helm_installs_a_running_operator_and_a_served_kind(site: Site) -> None:
 
 
 def test_a_restricted_namespace_admits_the_operator(site: Site) -> None:
-    metadata = {"name": NAMESPACE, "labels": {"pod-security.kubernetes.io/enforce": "restricted"}}
+    metadata = {"name": "restricted", "labels": {"pod-security.kubernetes.io/enforce": "restricted"}}
     site.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
-    site.install("--set", "nodeCache.prepare.enabled=false", "--wait", "--timeout", "60s")
-    assert site.get("deployment", "inference-fleet", "-n", NAMESPACE)["status"]["readyReplicas"] == 1
+    arguments = ("--set", "nodeCache.prepare.enabled=false", "--wait", "--timeout", "60s")
+    site.helm("install", "inference-fleet", CHART, "-n", "restricted", *arguments)
+    assert site.get("deployment", "inference-fleet", "-n", "restricted")["status"]["readyReplicas"] == 1
 
 
 def test_kubectl_applies_the_same_and_a_second_time_changes_nothing(site: Site) -> None:
     manifest = str(ROOT / "manifests" / "install.yaml")
-    first = site.cluster.kubectl("apply", "-f", manifest).splitlines()
-    assert {line.rsplit(" ", 1)[1] for line in first} == {"created"}
-    second = site.cluster.kubectl("apply", "-f", manifest).splitlines()
-    assert {line.rsplit(" ", 1)[1] for line in second} == {"unchanged"}
-    assert len(first) == len(second) == len(list(yaml.safe_load_all(Path(manifest).read_text())))
-    site.cluster.kubectl("rollout", "status", "deployment/inference-fleet", "-n", NAMESPACE, "--timeout=60s")
+    site.cluster.kubectl("delete", "--ignore-not-found", "namespace", NAMESPACE)
+    try:
+        first = site.cluster.kubectl("apply", "-f", manifest).splitlines()
+        assert {line.rsplit(" ", 1)[1] for line in first} == {"created"}
+        second = site.cluster.kubectl("apply", "-f", manifest).splitlines()
+        assert {line.rsplit(" ", 1)[1] for line in second} == {"unchanged"}
+        assert len(first) == len(second) == len(list(yaml.safe_load_all(Path(manifest).read_text())))
+        site.cluster.kubectl("rollout", "status", "deployment/inference-fleet", "-n", NAMESPACE, "--timeout=60s")
+    finally:
+        site.cluster.kubectl("delete", "--ignore-not-found", "-f", manifest)
 
 
 def test_helm_upgrade_alone_brings_new_fields_and_keeps_the_services(site: Site, tmp_path: Path) -> None:
