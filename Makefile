@@ -30,8 +30,8 @@ bench: $(VENV)
 
 crd: $(VENV)
 	mkdir -p crds
-	$(BIN)/inference-fleet crd > crds/inferenceservices.yaml.new
-	mv crds/inferenceservices.yaml.new crds/inferenceservices.yaml
+	$(BIN)/inference-fleet crd > crds/inferencefleet.io_inferenceservices.yaml.new
+	mv crds/inferencefleet.io_inferenceservices.yaml.new crds/inferencefleet.io_inferenceservices.yaml
 
 venv: $(VENV)
 
