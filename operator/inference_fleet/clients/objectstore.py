@@ -1,7 +1,9 @@
 """The operator's look at a model in its store: digest, sizes, config; a few KB, never the weights."""
 
 import asyncio
+import contextlib
 import json
+import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -11,7 +13,7 @@ from typing import Any
 import obstore
 
 from inference_fleet.api.conditions import Reason
-from inference_fleet.clients.storeaddress import Address, Network, refused_address
+from inference_fleet.clients.storeaddress import Network, refused_address
 from inference_fleet.clients.storeguard import StoreGuard
 from inference_fleet.modelcache.failure import Failure, ModelError
 from inference_fleet.modelcache.keys import S3Location
@@ -81,17 +83,18 @@ async def read_model(
     ca_pem: bytes | None = None,
     *,
     allowed: Sequence[Network] = (),
-    api_server: Sequence[str | Address] = (),
+    api_server: Sequence[str] = (),
 ) -> StoredModel:
     """Read a model's listing, config and index, in bounded time and memory.
 
     `allowed` are networks that the installation permits although their addresses are refused otherwise;
-    `api_server` are the addresses of the Kubernetes API.
+    `api_server` are the hosts of the Kubernetes API, names or addresses.
 
     Raises:
         StoreError: always with a sentence for the status.
     """
-    guard = StoreGuard(partial(refused_address, allowed=allowed, api_server=api_server), MAX_ANSWER_BYTES)
+    kubernetes = await _addresses(api_server)
+    guard = StoreGuard(partial(refused_address, allowed=allowed, api_server=kubernetes), MAX_ANSWER_BYTES)
     try:
         async with asyncio.timeout(READ_SECONDS), guard.listening() as proxy:
             store = open_store(location, credentials, ca_pem, _PATIENCE, proxy)
@@ -103,6 +106,17 @@ async def read_model(
     except ModelError as error:
         raise _explained(error, guard, location) from error
     return StoredModel(listing.digest, listing.bytes, listing.weights(), config, index)
+
+
+async def _addresses(hosts: Sequence[str]) -> list[str]:
+    """The IP addresses of hosts; a name that does not resolve now reaches nothing either."""
+    loop = asyncio.get_running_loop()
+    found: list[str] = []
+    for host in filter(None, hosts):
+        with contextlib.suppress(OSError):
+            entries = await loop.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+            found += [str(entry[4][0]).partition("%")[0] for entry in entries]
+    return found
 
 
 def _explained(error: ModelError, guard: StoreGuard, location: S3Location) -> StoreError:

@@ -1,6 +1,5 @@
 """One pull, from the listing to the published copy."""
 
-import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +8,7 @@ from inference_fleet.modelcache import publish
 from inference_fleet.modelcache.failure import Failure, ModelError, disk_error
 from inference_fleet.modelcache.listing import Listing
 from inference_fleet.modelcache.store import Location, Store, list_model
-from inference_fleet.modelcache.transfer import Progress, check_space, fetch
+from inference_fleet.modelcache.transfer import Progress, check_space, fetch, on_disk
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +36,7 @@ async def pull_model(
             f"{location} changed since the operator read it: its digest is {listing.digest}, not {pinned}.",
         )
     try:
-        await asyncio.to_thread(publish.remove_stale, dest.parent)
+        await on_disk(publish.remove_stale, dest.parent)
         if found := publish.holds(dest, listing.digest):
             return Pulled(found.digest, sum(file.size for file in found.files), len(found.files), cached=True)
         return await _fill(store, location, dest, listing, begin(listing.bytes))
@@ -47,10 +46,10 @@ async def pull_model(
 
 async def _fill(store: Store, location: Location, dest: Path, listing: Listing, progress: Progress) -> Pulled:
     if publish.read_ready(dest) is None:
-        await asyncio.to_thread(publish.displace, dest)
+        await on_disk(publish.displace, dest)
     with publish.staging(dest) as stage:
         check_space(listing, stage)
         files = await fetch(store, location, listing.files, stage, progress)
-        manifest = await asyncio.to_thread(publish.seal, stage, str(location), listing.digest, files)
-        published = await asyncio.to_thread(publish.publish, stage, dest, listing.digest)
+        manifest = await on_disk(publish.seal, stage, str(location), listing.digest, files)
+        published = await on_disk(publish.publish, stage, dest, listing.digest)
     return Pulled(listing.digest, listing.bytes, len(manifest.files), cached=not published)

@@ -5,7 +5,7 @@ import os
 import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 import obstore
 
@@ -16,6 +16,9 @@ from inference_fleet.modelcache.store import STORE_ERRORS, Location, Store, stor
 
 if TYPE_CHECKING:
     from obstore import GetOptions
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 STREAMS = 8
 """Files in flight. One S3 connection gives some 90 MB/s, so eight fill a 5 Gbit/s link."""
@@ -74,6 +77,20 @@ async def fetch(
     return tuple(sorted((file for file in written if file), key=lambda file: file.name))
 
 
+async def on_disk(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Run blocking work in a thread; a cancelled caller first waits for its end.
+
+    A thread cannot be stopped: left alone, it would write to a file number that is closed and perhaps given anew, or
+    into a directory that is being removed.
+    """
+    running = asyncio.ensure_future(asyncio.to_thread(work, *args, **kwargs))
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        await asyncio.wait([running])
+        raise
+
+
 async def _fetch_file(
     store: Store, location: Location, file: ModelFile, stage: Path, progress: Progress
 ) -> ModelFile | None:
@@ -89,19 +106,19 @@ async def _fetch_file(
     if result.meta["size"] != file.size or (result.meta["e_tag"] or file.etag) != file.etag:
         raise ModelError(Failure.MODEL_CHANGED, f"{file.key!r} of {location} is not the object that was listed.")
     path = stage / file.name
-    descriptor = await asyncio.to_thread(_create, path)
+    descriptor = _create(path)
     try:
         written = 0
         stream = result.stream(min_chunk_size=CHUNK_BYTES)
         while (chunk := await _next_chunk(stream, location)) is not None:
-            await asyncio.to_thread(_write_all, descriptor, chunk, path)
+            await on_disk(_write_all, descriptor, chunk, path)
             written += len(chunk)
             progress(len(chunk))
         if written != file.size:
             raise ModelError(
                 Failure.STORE_UNREACHABLE, f"{file.key!r} of {location} ended after {written} of {file.size} bytes."
             )
-        await asyncio.to_thread(_finish, descriptor, path)
+        await on_disk(_finish, descriptor, path)
     finally:
         os.close(descriptor)
     return file

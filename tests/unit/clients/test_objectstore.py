@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import ipaddress
 import shutil
 import ssl
 import subprocess
@@ -131,10 +132,16 @@ def test_a_store_that_redirects_to_a_refused_address() -> None:
     assert "127.0.0.2" in error.message
 
 
-def test_the_api_server_is_no_store() -> None:
-    with serving(site(), host="127.0.0.1") as (url, asked):
-        assert refusal(url, allow=False, api_server=("127.0.0.1",)).reason is Reason.STORE_ADDRESS_REFUSED
-    assert asked == []
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+def test_the_api_server_is_no_store(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Every address of this machine is refused as loopback already, so here 127.0.0.1 counts as a host of the world.
+    monkeypatch.setattr(ipaddress.IPv4Address, "is_loopback", False)
+    with serving(site()) as (url, asked):
+        error = refusal(url, allow=False, api_server=("", "no-such-host.invalid", host))
+        assert read(url, allow=False, api_server=("", "no-such-host.invalid")).config
+    assert error.reason is Reason.STORE_ADDRESS_REFUSED
+    assert "is the Kubernetes API server" in error.message
+    assert len(asked) == 2, "only the second read came through"
 
 
 def test_a_climbing_key() -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import fcntl
 import os
+import threading
 import time
 from collections import namedtuple
 from pathlib import Path
@@ -14,7 +15,7 @@ from inference_fleet.modelcache.failure import Failure, ModelError
 from inference_fleet.modelcache.keys import LocalLocation
 from inference_fleet.modelcache.pull import Pulled, pull_model
 from inference_fleet.modelcache.store import open_store
-from inference_fleet.modelcache.transfer import Progress
+from inference_fleet.modelcache.transfer import Progress, on_disk
 
 WEIGHTS = bytes(range(256)) * 4096
 
@@ -159,3 +160,24 @@ def test_a_cache_that_may_not_be_written(
     with pytest.raises(ModelError, match="Permission denied") as caught:
         asyncio.run(pull(source, tmp_path / "cache" / "m"))
     assert caught.value.failure is Failure.CACHE_NOT_WRITABLE
+
+
+def test_a_stopped_pull_first_waits_for_what_its_thread_writes() -> None:
+    started, finish = threading.Event(), threading.Event()
+    written: list[str] = []
+
+    def write() -> None:
+        started.set()
+        finish.wait(10)
+        written.append("all")
+
+    async def stop_in_mid_write() -> None:
+        pulling = asyncio.create_task(on_disk(write))
+        await asyncio.to_thread(started.wait, 10)
+        pulling.cancel()
+        asyncio.get_running_loop().call_later(0.05, finish.set)
+        with pytest.raises(asyncio.CancelledError):
+            await pulling
+        assert written == ["all"]
+
+    asyncio.run(stop_in_mid_write())
