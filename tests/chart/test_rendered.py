@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from e2e.manifests import CHART, CRD_CHART, KUBE_VERSION, NAMESPACE
+from e2e.manifests import CHART, CRD_CHART, KUBE_VERSION, NAMESPACE, ROOT
 from inference_fleet.settings import Settings
 from tests.chart.conftest import Render, Template, containers, environment, kind, pod_specs
 from tests.chart.values import ALL, EVERYTHING, GPU
@@ -149,6 +149,15 @@ def test_the_definition_is_kept_on_uninstall_and_can_be_left_out(render: Render,
     done = subprocess.run(command, text=True, capture_output=True, check=True)
     alone = [document for document in yaml.safe_load_all(done.stdout) if document]
     assert alone == kind(render(), "CustomResourceDefinition") != []
+
+
+def test_the_rendered_definition_is_the_one_of_the_repository(render: Render) -> None:
+    """Helm reads and writes it anew; no number, text or empty value may be lost on the way."""
+    rendered = kind(render(), "CustomResourceDefinition")
+    for crd in rendered:
+        del crd["metadata"]["annotations"]["helm.sh/resource-policy"]
+    source = [yaml.safe_load(path.read_text()) for path in sorted((ROOT / "crds").glob("*.yaml"))]
+    assert [crd["spec"] for crd in rendered] == [crd["spec"] for crd in source]
 
 
 def test_a_service_monitor_needs_its_api(render: Render) -> None:
