@@ -1,6 +1,7 @@
 """What holds of the chart whatever the values are, and what single values do."""
 
 import subprocess
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,7 @@ def test_values_become_settings(render: Render) -> None:
 
 def test_the_charts_defaults_are_the_operators(render: Render) -> None:
     settings = Settings.from_environ(environment(render()))
+    assert settings.operator_image == f"ghcr.io/inference-fleet/operator:{version('inference-fleet')}"
     assert settings == Settings(operator_image=settings.operator_image)
 
 

@@ -3,7 +3,7 @@
 - name: INFERENCE_FLEET_OPERATOR_IMAGE
   value: {{ include "inference-fleet.image" . | quote }}
 - name: INFERENCE_FLEET_DEFAULT_ENGINE_IMAGE
-  value: {{ printf "%s%s" (include "inference-fleet.registry" .) .Values.defaultEngineImage | quote }}
+  value: {{ include "inference-fleet.defaultEngineImage" . | quote }}
 - name: INFERENCE_FLEET_CACHE_HOST_PATH
   value: {{ .Values.nodeCache.path | quote }}
 - name: INFERENCE_FLEET_CACHE_CLAIM_SIZE

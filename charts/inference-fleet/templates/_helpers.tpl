@@ -29,14 +29,15 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- default (ternary (include "inference-fleet.name" .) "default" .Values.serviceAccount.create) .Values.serviceAccount.name }}
 {{- end }}
 
-{{- define "inference-fleet.registry" -}}
-{{- with .Values.global.imageRegistry }}{{ trimSuffix "/" . }}/{{ end }}
-{{- end }}
-
 {{- define "inference-fleet.image" -}}
 {{- $image := .Values.image }}
-{{- include "inference-fleet.registry" . }}{{ $image.repository }}:{{ default .Chart.AppVersion $image.tag }}
+{{- with default $image.registry .Values.global.imageRegistry }}{{ trimSuffix "/" . }}/{{ end }}
+{{- $image.repository }}:{{ default .Chart.AppVersion $image.tag }}
 {{- with $image.digest }}@{{ . }}{{ end }}
+{{- end }}
+
+{{- define "inference-fleet.defaultEngineImage" -}}
+{{- with .Values.global.imageRegistry }}{{ trimSuffix "/" . }}/{{ end }}{{ .Values.defaultEngineImage }}
 {{- end }}
 
 {{- /* The names of all pull secrets, as a JSON list. */}}
