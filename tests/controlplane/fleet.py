@@ -48,21 +48,23 @@ class Fleet:
         volume = f"models-{self.namespace}"
         shared = {"accessModes": ["ReadOnlyMany"], "storageClassName": ""}
         size = {"storage": "1Ti"}
-        for manifest in (
+        self.apply(
             {
                 "apiVersion": "v1",
                 "kind": "PersistentVolume",
                 "metadata": {"name": volume},
                 "spec": {**shared, "capacity": size, "hostPath": {"path": "/models"}},
-            },
+            }
+        )
+        self.apply(
             {
                 "apiVersion": "v1",
                 "kind": "PersistentVolumeClaim",
                 "metadata": {"name": "models"},
                 "spec": {**shared, "resources": {"requests": size}, "volumeName": volume},
-            },
-        ):
-            self.apply(manifest)
+            }
+        )
+        self.until("the claim being bound", lambda: self.get("pvc", "models").get("status", {}).get("phase") == "Bound")
 
     def apply(self, manifest: Json) -> None:
         self.kubectl("apply", "-f", "-", stdin=json.dumps(manifest))
@@ -89,6 +91,12 @@ class Fleet:
         """Pods that are not being deleted."""
         pods = [pod for pod in self.children(service, "pods") if "deletionTimestamp" not in pod["metadata"]]
         return [pod for pod in pods if role is None or pod["metadata"]["labels"][labels.ROLE] == role]
+
+    def endpoints(self, service: str) -> set[str]:
+        """The uids of the pods that a Service sends requests to."""
+        slices = self.kubectl("get", "endpointslices", "-l", f"kubernetes.io/service-name={service}", "-o", "json")
+        ends = [end for item in json.loads(slices)["items"] for end in item.get("endpoints") or []]
+        return {end["targetRef"]["uid"] for end in ends if end["conditions"]["ready"]}
 
     def status(self, name: str = "chat") -> Json:
         path = f"/apis/{labels.API_VERSION}/namespaces/{self.namespace}/{labels.PLURAL}/{name}"

@@ -36,6 +36,9 @@ def test_a_namespace_goes_with_its_services(fleet: Fleet, cluster: Cluster) -> N
     fleet.apply(service("chat", pool(serving=1)))
     fleet.until_ready()
     cluster.kubectl("delete", "namespace", fleet.namespace, "--wait=false")
-    gone = lambda: cluster.kubectl("get", "namespace", fleet.namespace, "--ignore-not-found") == ""  # noqa: E731
-    fleet.until("the namespace being gone", gone, seconds=90)
+
+    def is_gone() -> bool:
+        return cluster.kubectl("get", "namespace", fleet.namespace, "--ignore-not-found") == ""
+
+    fleet.until("the namespace being gone", is_gone, seconds=90)
     cluster.kubectl("create", "namespace", fleet.namespace)

@@ -1,20 +1,8 @@
 """The main job on a real control plane: a service becomes a fleet, and stays one."""
 
-import json
-
 from e2e.cluster import Cluster
 from inference_fleet.api import labels
 from tests.controlplane.fleet import A100, H100, Fleet, Json, pool, service
-
-
-def serving_endpoints(fleet: Fleet, name: str = "chat") -> set[str]:
-    slices = fleet.kubectl("get", "endpointslices", "-l", f"kubernetes.io/service-name={name}", "-o", "json")
-    return {
-        endpoint["targetRef"]["uid"]
-        for item in json.loads(slices)["items"]
-        for endpoint in item.get("endpoints") or []
-        if endpoint["conditions"]["ready"]
-    }
 
 
 def uids(pods: list[Json]) -> set[str]:
@@ -39,7 +27,7 @@ def test_a_service_becomes_a_deployment_per_gpu_type_with_serving_and_warm_pods(
 
     def endpoints_are_the_serving_pods() -> bool:
         serving = uids(fleet.pods(role="serving"))
-        return len(serving) == 4 and serving_endpoints(fleet) == serving == serving_endpoints(fleet, "chat-engines")
+        return len(serving) == 4 and fleet.endpoints("chat") == serving == fleet.endpoints("chat-engines")
 
     fleet.until("the endpoints being the serving pods", endpoints_are_the_serving_pods)
 

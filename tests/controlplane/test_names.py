@@ -1,5 +1,6 @@
 """Names that are long, odd or meet: every child exists, and nobody's child is shared (B01, B32)."""
 
+import functools
 import json
 
 import pytest
@@ -42,9 +43,12 @@ def test_names_that_concatenate_alike_get_children_of_their_own(fleet: Fleet) ->
         assert deployment["metadata"]["ownerReferences"][0]["uid"] == owner
         serving = {pod["metadata"]["uid"] for pod in fleet.pods(name, role="serving")}
         assert len(serving) == count
-        slices = fleet.kubectl("get", "endpointslices", "-l", f"kubernetes.io/service-name={name}", "-o", "json")
-        ends = [e["targetRef"]["uid"] for s in json.loads(slices)["items"] for e in s.get("endpoints") or []]
-        assert set(ends) == serving
+        reached = functools.partial(_reaches, fleet, name, serving)
+        fleet.until(f"{name} reaching its own serving pods", reached)
+
+
+def _reaches(fleet: Fleet, service: str, serving: set[str]) -> bool:
+    return fleet.endpoints(service) == serving
 
 
 def test_an_object_of_somebody_else_is_never_taken_over(fleet: Fleet) -> None:
@@ -61,7 +65,7 @@ def test_an_object_of_somebody_else_is_never_taken_over(fleet: Fleet) -> None:
     assert "Service chat" in told["message"]
     assert fleet.get("service", "chat")["spec"]["selector"] == {"app": "web"}
     assert fleet.get("deployment", "chat-h100")["spec"]["template"]["spec"]["containers"][0]["image"] == "web:1"
-    (ours,) = fleet.children("chat", "deployments")
+    (ours,) = fleet.until("the pool having a Deployment of its own", lambda: fleet.children("chat", "deployments"))
     assert ours["metadata"]["name"] != "chat-h100"
     fleet.kubectl("delete", "service", "chat")
     fleet.until_ready(seconds=60)

@@ -41,16 +41,25 @@ def test_hand_edits_are_put_back(fleet: Fleet) -> None:
     locked = image(fleet)
     fleet.kubectl("set", "image", "deployment/chat-h100", "engine=evil:1")
     fleet.until("the image being put back", lambda: image(fleet) == locked, seconds=10)
+
+    def replicas() -> Any:
+        return fleet.get("deployment", "chat-h100")["spec"]["replicas"]
+
     fleet.kubectl("scale", "deployment/chat-h100", "--replicas=7")
-    replicas = lambda: fleet.get("deployment", "chat-h100")["spec"]["replicas"]  # noqa: E731
     fleet.until("the replicas being put back", lambda: replicas() == 3, seconds=10)
+
+    def selected_role() -> Any:
+        return fleet.get("service", "chat")["spec"]["selector"]["inferencefleet.io/role"]
+
     patch = json.dumps({"spec": {"selector": {"inferencefleet.io/role": "warm"}}})
     fleet.kubectl("patch", "service", "chat", "--type=merge", "-p", patch)
-    role = lambda: fleet.get("service", "chat")["spec"]["selector"]["inferencefleet.io/role"]  # noqa: E731
-    fleet.until("the selector being put back", lambda: role() == "serving", seconds=10)
+    fleet.until("the selector being put back", lambda: selected_role() == "serving", seconds=10)
+
+    def manager() -> Any:
+        return fleet.get("pdb", "chat-h100")["metadata"]["labels"].get("app.kubernetes.io/managed-by")
+
     fleet.kubectl("label", "pdb", "chat-h100", "app.kubernetes.io/managed-by-")
-    managed = lambda: fleet.get("pdb", "chat-h100")["metadata"]["labels"].get("app.kubernetes.io/managed-by")  # noqa: E731
-    fleet.until("the label being put back", managed, seconds=10)
+    fleet.until("the label being put back", manager, seconds=10)
 
 
 def test_at_rest_and_over_a_restart_nothing_is_written_and_no_pod_rolls(

@@ -2,29 +2,18 @@
 
 import json
 
-from tests.controlplane.fleet import A100, Fleet, pool, service
+from e2e.cluster import Cluster
+from tests.controlplane.fleet import A100, H100, Fleet, pool, service
 
 L4 = "NVIDIA-L4"
 
 
 def fail_pods(fleet: Fleet, kind: str, message: str) -> None:
-    """Let the simulated kubelet fail every pod of the service."""
-
-    def annotated() -> bool:
-        pods = fleet.pods()
-        for pod in pods:
-            name = pod["metadata"]["name"]
-            fleet.kubectl(
-                "annotate",
-                "pod",
-                name,
-                f"sim.inferencefleet.io/fail={kind}",
-                f"sim.inferencefleet.io/fail-message={message}",
-                "--overwrite",
-            )
-        return len(pods) == 2
-
-    fleet.until("two pods to fail", annotated)
+    """Let the simulated kubelet fail both pods of the service."""
+    pods = fleet.until("two pods to fail", lambda: fleet.pods() if len(fleet.pods()) == 2 else None)
+    for pod in pods:
+        failure = (f"sim.inferencefleet.io/fail={kind}", f"sim.inferencefleet.io/fail-message={message}")
+        fleet.kubectl("annotate", "pod", pod["metadata"]["name"], *failure)
 
 
 def test_loading_is_unknown_and_not_false(fleet: Fleet) -> None:
@@ -54,10 +43,12 @@ def test_a_crash_loop_shows_the_engines_last_line(fleet: Fleet) -> None:
     assert "RuntimeError: CUDA out of memory" in fleet.until_reason("CrashLoop")["message"]
 
 
-def test_an_image_that_cannot_be_pulled_is_named(fleet: Fleet) -> None:
-    slow = service("chat", pool(serving=1))
-    fleet.apply(slow)
+def test_an_image_that_cannot_be_pulled_is_named(fleet: Fleet, cluster: Cluster) -> None:
+    fleet.apply(service("chat", pool(serving=1, nodeSelector={"rack": fleet.namespace})))
+    fleet.until_reason("Unschedulable")
     fail_pods(fleet, "ErrImagePull", "manifest unknown")
+    node = cluster.kubectl("get", "nodes", "-l", f"nvidia.com/gpu.product={H100}", "-o", "name").split()[0]
+    cluster.kubectl("label", node, f"rack={fleet.namespace}")
     assert "vllm/vllm-openai:v0.32.0" in fleet.until_reason("ImagePullFailed")["message"]
 
 
@@ -105,8 +96,10 @@ def test_a_spec_that_becomes_impossible_leaves_the_running_fleet_alone(fleet: Fl
     ]
     lost = next(p for p in fleet.pods(role="serving") if p["metadata"]["labels"]["inferencefleet.io/pool"] == "h100")
     fleet.kubectl("delete", "pod", lost["metadata"]["name"], "--wait=false")
-    name = standby["metadata"]["name"]
-    role = lambda: fleet.get("pod", name)["metadata"]["labels"]["inferencefleet.io/role"]  # noqa: E731
-    fleet.until("the standby of the held pool serving", lambda: role() == "serving", seconds=10)
+
+    def is_promoted() -> bool:
+        return standby["metadata"]["name"] in {pod["metadata"]["name"] for pod in fleet.pods(role="serving")}
+
+    fleet.until("the standby of the held pool serving", is_promoted, seconds=10)
     fleet.patch("chat", {"pools": [pool(serving=2), pool("a100", A100, serving=1)]})
     fleet.until_ready()
