@@ -51,6 +51,8 @@ def pod(
     metadata = meta(
         name, version=version, labels={**labels.pool_labels(service, pool), labels.ROLE: role, labels.LOCK: lock}
     )
+    if role == labels.ROLE_WARM:
+        metadata["annotations"] = {labels.POD_DELETION_COST: "-100"}
     if deleting:
         metadata["deletionTimestamp"] = "2026-01-01T01:00:00Z"
     conditions = [{"type": "Ready", "status": str(ready), "lastTransitionTime": "2026-01-01T00:05:00Z"}]
