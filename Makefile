@@ -7,10 +7,10 @@ VENV := .venv/.installed
 .PHONY: demo demo-down test lint types layers bench crd venv clean
 
 demo: $(VENV)  ## a local cluster, the operator and two models; CLUSTER=kind uses kind
-	$(BIN)/python -m e2e.demo $(CLUSTER)
+	@$(BIN)/python -m e2e.demo $(CLUSTER)
 
-demo-down: $(VENV)
-	$(BIN)/python -m e2e.cluster down --name demo --on $(CLUSTER)
+demo-down: $(VENV)  ## ends what demo left running, on kind too
+	@$(BIN)/python -m e2e.demo --down
 
 test: $(VENV)
 	$(BIN)/pytest
