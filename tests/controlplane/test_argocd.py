@@ -76,10 +76,18 @@ class GitOps:
         self._argocd = argocd
         self._repository = repository
         self._revision = ""
+        self._synced = False
 
     def push(self, *services: Json) -> None:
         files = {f"services/{found['metadata']['name']}.yaml": yaml.safe_dump(found) for found in services}
         self._revision = self._repository.commit(files)
+        if self._synced:
+            self._argocd.refresh("models")
+
+    def sync(self) -> None:
+        self._argocd.sync("models", self._repository, TEAM)
+        self._synced = True
+        wait_for("the first sync", lambda: self.state().services, seconds=60, on_timeout=self._argocd.log)
 
     def state(self) -> ApplicationState:
         return self._argocd.state("models")
@@ -140,8 +148,7 @@ def team(site: Cluster, argocd: ArgoCD, repository: Repository) -> Iterator[GitO
     """An application whose namespace comes from its own sync; deleted afterwards with all it brought."""
     found = GitOps(site, argocd, repository)
     found.push(chat())
-    argocd.sync("models", repository, TEAM)
-    wait_for("the first sync", lambda: found.state().services, seconds=60, on_timeout=argocd.log)
+    found.sync()
     if not found.fleet.exists("pvc", "models"):
         found.fleet.make_claim()
     yield found

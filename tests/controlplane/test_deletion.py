@@ -42,3 +42,15 @@ def test_a_namespace_goes_with_its_services(fleet: Fleet, cluster: Cluster) -> N
 
     fleet.until("the namespace being gone", is_gone, seconds=90)
     cluster.kubectl("create", "namespace", fleet.namespace)
+
+
+def test_a_service_made_anew_under_its_old_name_gets_its_old_names(fleet: Fleet) -> None:
+    fleet.apply(service())
+    fleet.until_ready()
+    old = fleet.get("deployment", "chat-h100")["metadata"]["uid"]
+    fleet.kubectl("delete", "inferenceservice", "chat")
+    fleet.apply(service())
+    fleet.until_ready(seconds=60)
+    (deployment,) = fleet.children("chat", "deployments")
+    assert deployment["metadata"]["name"] == "chat-h100"
+    assert deployment["metadata"]["uid"] != old

@@ -65,8 +65,8 @@ class Applier:
     async def apply(self, service: ServiceView, desired: Sequence[Manifest], before: Failures) -> tuple[Failures, int]:
         """Bring every child in sync. Returns what failed, and how many objects were written.
 
-        One failure does not stop the others. The API server's overload and outage are raised: they are not the
-        service's fault and come again with backoff.
+        One failure does not stop the others. What passes by itself (a conflict, the API server's overload or outage) is
+        raised: it is not the service's fault and comes again with backoff.
         """
         results = await asyncio.gather(*(self._sync(service, m) for m in desired), return_exceptions=True)
         taken = set(before.taken_names)
@@ -77,7 +77,7 @@ class Applier:
                     refusals.append((Reason.NAME_CONFLICT, str(result)))
                 case NameTakenError():
                     taken.add(result.name)  # the pool gets its other name in the next pass
-                case ApiError() if result.status in (400, 403, 404, 409, 422):
+                case ApiError() if result.status in (400, 403, 404, 422):
                     refusals.append((Reason.APPLY_FAILED, result.message))
                 case BaseException():
                     raise result
@@ -114,10 +114,14 @@ class Applier:
     async def _take_back(self, service: ServiceView, kind: kube.Kind, manifest: Manifest, refusal: ApiError) -> None:
         """The unforced write was refused: somebody else's object, or ours with fields that were edited by hand."""
         namespace, name = manifest["metadata"]["namespace"], manifest["metadata"]["name"]
-        live = child_view(kind.name, await self._existing(kind, namespace, name, refusal))
-        if live.owner_uid != service.uid:
+        live = await self._existing(kind, namespace, name, refusal)
+        owners = [ref for ref in live["metadata"].get("ownerReferences", ()) if ref.get("controller")]
+        if any(ref["uid"] == service.uid for ref in owners):
+            await self._write(kind, manifest, force=True)
+        elif any((ref["kind"], ref["name"]) == (labels.KIND, service.key.name) for ref in owners):
+            raise ApiError(409, "BeingDeleted", f"{kind.name} {name} of the service's predecessor is still there")
+        else:
             raise NameTakenError(kind.name, name) from refusal
-        await self._write(kind, manifest, force=True)
 
     async def _existing(self, kind: kube.Kind, namespace: str, name: str, refusal: ApiError) -> Manifest:
         try:

@@ -7,6 +7,7 @@ saves work, and is learned again after a restart.
 import asyncio
 import contextlib
 import logging
+import random
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any
@@ -31,6 +32,7 @@ logger = logging.getLogger(__name__)
 
 _WATCHED = (kube.INFERENCE_SERVICE, kube.SERVICE, kube.BUDGET, kube.DEPLOYMENT, kube.POD)
 _RELIST_RETRY_SECONDS = 5.0
+_OUTAGE_RETRY_SECONDS = (2.0, 10.0)
 
 
 class Loop:
@@ -100,18 +102,26 @@ class Loop:
         while True:
             key = await self.queue.take()
             started = loop.time()
-            result = "failed"
-            try:
-                await self._reconcile(key)
-                result = "ok"
-            except ApiError as error:
-                log = logger.info if error.status in (0, 409, 429) or error.status >= 500 else logger.warning
-                log("comes again: %s", error, extra={"service": key})
-            except Exception:  # one broken service must never stop the loop for the others
-                logger.exception("reconcile failed", extra={"service": key})
-            finally:
-                self._metrics.reconciled(result, loop.time() - started)
+            result = await self._try(key)
+            self._metrics.reconciled(result, loop.time() - started)
+            if result == "unreachable":
+                # Not this service's fault: no growing backoff, so that all converge soon after the server is back.
+                self.queue.done(key, after=random.uniform(*_OUTAGE_RETRY_SECONDS))  # noqa: S311 - spreads retries
+            else:
                 self.queue.done(key, failed=result != "ok")
+
+    async def _try(self, key: ServiceKey) -> str:
+        try:
+            await self._reconcile(key)
+        except ApiError as error:
+            outage = error.status in (0, 429) or error.status >= 500
+            log = logger.info if outage or error.status == 409 else logger.warning
+            log("%s comes again: %s", key, error, extra={"service": key})
+            return "unreachable" if outage else "failed"
+        except Exception:  # one broken service must never stop the loop for the others
+            logger.exception("reconcile of %s failed", key, extra={"service": key})
+            return "failed"
+        return "ok"
 
     async def _reconcile(self, key: ServiceKey) -> None:
         service = self.cache.service(key)
