@@ -69,7 +69,8 @@ class Settings(BaseModel):
     that the nodes of the fleet can pull. The chart gives the Deployment's own image."""
 
     default_engine_image: Image = "vllm/vllm-openai:v0.33.0"
-    """vLLM image of services that name none. A new value plans those services anew and rolls their pods."""
+    """vLLM image of services that name none. A new value is for new services: running ones keep the image they are
+    locked with until their spec names another."""
 
     cache_host_path: Annotated[PurePosixPath, AfterValidator(_absolute)] = PurePosixPath(
         "/var/lib/inference-fleet/models"
