@@ -141,6 +141,18 @@ def test_a_service_whose_secret_is_gone_is_deleted_all_the_same(fleet: Fleet, s3
     fleet.until("its pods being gone", lambda: fleet.children("chat", "pods") == [], seconds=60)
 
 
+def test_a_namespace_that_forbids_host_paths_says_so_and_admits_a_cache_of_the_pod(
+    fleet: Fleet, s3: S3, prefix: str
+) -> None:
+    fleet.kubectl("label", "namespace", fleet.namespace, "pod-security.kubernetes.io/enforce=restricted")
+    upload(s3, prefix, llama())
+    make_secret(fleet, s3)
+    fleet.apply(stored_service(s3, prefix))
+    assert "hostPath" in fleet.until_reason("PolicyRefused")["message"]
+    fleet.patch("chat", {"cache": {"type": "Ephemeral"}})
+    fleet.until_ready(seconds=60)
+
+
 @pytest.mark.parametrize(
     ("verb", "allowed"), [("get", True), ("list", False), ("watch", False), ("create", False), ("update", False)]
 )

@@ -69,12 +69,6 @@ def test_a_quota_is_told(fleet: Fleet) -> None:
     fleet.until_ready(seconds=90)
 
 
-def test_a_restricted_namespace_refuses_the_node_cache_and_admits_a_claim(fleet: Fleet) -> None:
-    fleet.kubectl("label", "namespace", fleet.namespace, "pod-security.kubernetes.io/enforce=restricted")
-    fleet.apply(service("chat", pool(serving=1)))
-    fleet.until_ready()
-
-
 def test_a_plan_that_cannot_work_starts_no_pod_and_says_what_would(fleet: Fleet) -> None:
     fleet.apply(service("chat", pool("l4", "NVIDIA-L5", serving=1)))
     told = fleet.until_reason("UnknownGPU")
