@@ -2,6 +2,7 @@
 
 import argparse
 import shutil
+import signal
 import sys
 from contextlib import suppress
 
@@ -58,6 +59,7 @@ def demo(kind: str) -> None:
 def main() -> int:
     """Run; what goes wrong is told without a traceback."""
     arguments = parser().parse_args()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a cancelled CI job is cleaned up like Ctrl-C
     try:
         if arguments.down:
             down()

@@ -31,7 +31,6 @@ class NodeLoss:
     reached: dict[Moment, float] = field(default_factory=dict)
     promoted: str = ""
     replacement: str = ""
-    replacement_node: str = ""
 
     def see(self, at: float, obj: Json) -> Iterator[Moment]:
         """Take in an event about the node or a pod of the pool; give the moments that it brings."""
@@ -62,7 +61,7 @@ class NodeLoss:
             self.promoted = name
             yield Moment.PROMOTED
         if name not in self.pods:
-            self.replacement, self.replacement_node = name, pod["spec"].get("nodeName", "")
+            self.replacement = name
             yield Moment.REPLACED
             if is_ready(pod) and role == labels.ROLE_WARM:
                 yield Moment.REFILLED

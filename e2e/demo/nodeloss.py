@@ -26,13 +26,13 @@ def show(screen: Screen, cluster: Cluster, service: str) -> None:
     follow(screen, cluster, loss, service, patience)
     promoted = loss.between(Moment.NODE_NOT_READY, Moment.PROMOTED)
     load = loss.between(Moment.REPLACED, Moment.REFILLED)
-    screen.console.print()
+    screen.gap()
     screen.say(f"Promotion: {promoted * 1000:.0f} ms from the node's condition to the pod's label. No pod was started.")
     screen.say("Measured here: the time between the two watch events of one client, on this machine.")
     screen.say(f"A new pod took {load:.1f} s to load (simulated; a real 70B takes minutes), and nobody waited for it.")
-    screen.console.print()
+    screen.gap()
     views.deployments(screen, cluster, [service])
-    screen.console.print()
+    screen.gap()
     with screen.step("Node back") as step:
         cluster.start_node(victim.node)
         step.done(f"{victim.node} has its power again")
@@ -85,7 +85,7 @@ def sentence(loss: NodeLoss, moment: Moment) -> str:
         Moment.NODE_NOT_READY: f"{loss.node} is no longer Ready",
         Moment.PROMOTED: f"{loss.promoted} is promoted: its role is serving, the Services send requests to it",
         Moment.EVICTED: f"{loss.lost} is given up by Kubernetes: its node is still silent",
-        Moment.REPLACED: f"{loss.replacement} is created by the Deployment, on {loss.replacement_node or 'a node to be found'}",
+        Moment.REPLACED: f"{loss.replacement} is created by the Deployment to be the new standby",
         Moment.REFILLED: f"{loss.replacement} is loaded and warm: the standby is full again",
     }[moment]
 

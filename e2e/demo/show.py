@@ -48,7 +48,7 @@ class Screen:
         """`still`: never redraw, because programs with an output of their own write between."""
         if not sys.stdout.isatty():
             os.environ.setdefault("COLUMNS", LOG_WIDTH)
-        self.console = Console(highlight=False, soft_wrap=True)
+        self.console = Console(highlight=False)
         self.moves = self.console.is_terminal and not self.console.is_dumb_terminal and not still
         self.seconds: dict[str, float] = {}
         self._status: Status | None = None
@@ -63,16 +63,16 @@ class Screen:
         self.seconds[title] = time.monotonic() - began
         first, *more = step.outcome.split("\n")
         head = Text.assemble((f"  {title:<10}", "bold"), f"  {first}")
-        self.console.print(Text.assemble(head, (f"  ({self.seconds[title]:.1f} s)", "dim")))
+        self._print(Text.assemble(head, (f"  ({self.seconds[title]:.1f} s)", "dim")))
         for line in more:
-            self.console.print(Text(f"{'':<14}{line}"))
+            self._print(Text(f"{'':<14}{line}"))
 
     def note(self, title: str, text: str) -> None:
         """Tell how far a step is: in its line on a terminal, else in a new one; nothing is told twice."""
         if self._status is not None:
             self._status.update(self._running(title, text))
         elif text != self._told:
-            self.console.print(Text(f"  ... {title.lower()}: {text}"))
+            self._print(Text(f"  ... {title.lower()}: {text}"))
         self._told = text
 
     def picture(self, title: str, picture: RenderableType, text: str) -> None:
@@ -106,33 +106,41 @@ class Screen:
 
     def heading(self, title: str, explanation: str = "") -> None:
         """Begin a part."""
-        self.console.print()
-        self.console.print(Text(title, "bold cyan"))
+        self.gap()
+        self._print(Text(title, "bold cyan"))
         if explanation:
-            self.console.print(Text(explanation, "dim"))
-        self.console.print()
+            self._print(Text(explanation, "dim"))
+        self.gap()
+
+    def gap(self) -> None:
+        """An empty line."""
+        self._print()
 
     def say(self, text: str) -> None:
         """A sentence of the story."""
-        self.console.print(Text(f"  {text}"))
+        self._print(Text(f"  {text}"))
 
     def moment(self, seconds: float, text: str) -> None:
         """What happened so many seconds after the beginning."""
-        self.console.print(Text.assemble((f"  {seconds:6.2f} s  ", "cyan"), text))
+        self._print(Text.assemble((f"  {seconds:6.2f} s  ", "cyan"), text))
 
     def command(self, command: str, why: str = "") -> None:
         """A command to try."""
-        self.console.print(Text.assemble(f"  {command:<52}", (f"  # {why}" if why else "", "dim")))
+        self._print(Text.assemble(f"  {command:<52}", (f"  # {why}" if why else "", "dim")))
 
     def verbatim(self, command: str, output: str) -> None:
         """A command as a reader would type it, and what it printed."""
-        self.console.print(Text.assemble(("  $ ", "dim"), (command, "bold")))
+        self._print(Text.assemble(("  $ ", "dim"), (command, "bold")))
         for line in output.rstrip().splitlines():
-            self.console.print(Text(f"  {line}".rstrip()))
+            self._print(Text(f"  {line}".rstrip()))
+
+    def _print(self, line: Text | None = None) -> None:
+        """One line, broken by the terminal and not by rich; beside a line that is redrawn rich has to count lines."""
+        self.console.print(line or Text(), soft_wrap=self._status is None)
 
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         """A table as kubectl prints it: nothing is cut off, whatever the width of the window."""
         widths = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
         for number, row in enumerate((columns, *rows)):
             line = "   ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-            self.console.print(Text(f"  {line}".rstrip(), "dim" if number == 0 else ""))
+            self._print(Text(f"  {line}".rstrip(), "dim" if number == 0 else ""))

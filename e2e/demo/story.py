@@ -22,7 +22,7 @@ SERVICES = {"llama-70b": LLAMA_70B, "llama-8b": LLAMA_8B}
 SECRET = "models-s3"  # noqa: S105 - the name of a Secret
 MARK = "demo.json"
 """In the cluster's folder once the story is told: a cluster without it is still being set up, or is somebody else's."""
-READY_SECONDS = 180.0
+READY_SECONDS = 120.0
 
 
 def tell(screen: Screen, stage: Stage) -> None:
