@@ -50,10 +50,14 @@ def up(
     try:
         kubeconfig = state / "kind.kubeconfig"
         kind("create", "cluster", "--name", name, "--kubeconfig", str(kubeconfig), "--wait", "180s")
-        facts = _facts(state, kubeconfig)
-        cluster = Cluster(state, processes, facts)
-        cluster.start_nodes(kwok, kubeconfig, nodes, load_seconds, report)
-        credentials.write_private(state / "cluster.json", json.dumps(facts))
+        try:
+            facts = _facts(state, kubeconfig)
+            cluster = Cluster(state, processes, facts)
+            cluster.start_nodes(kwok, kubeconfig, nodes, load_seconds, report)
+            credentials.write_private(state / "cluster.json", json.dumps(facts))
+        except BaseException:
+            kind("delete", "cluster", "--name", name)  # one that `create` refused to make may be somebody else's
+            raise
     except BaseException:
         processes.down()
         raise

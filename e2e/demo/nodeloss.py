@@ -29,7 +29,9 @@ def show(screen: Screen, cluster: Cluster, service: str) -> None:
     screen.gap()
     screen.say(f"Promotion: {promoted * 1000:.0f} ms from the node's condition to the pod's label. No pod was started.")
     screen.say("Measured here: the time between the two watch events of one client, on this machine.")
-    screen.say(f"A new pod took {load:.1f} s to load (simulated; a real 70B takes minutes), and nobody waited for it.")
+    screen.say(
+        f"A new pod took {load:.1f} s to load (simulated; a real 70B takes minutes). No serving slot waited for it."
+    )
     screen.gap()
     views.deployments(screen, cluster, [service])
     screen.gap()
@@ -100,7 +102,7 @@ def waiting_for(loss: NodeLoss, elapsed: float) -> str:
     if Moment.NODE_NOT_READY not in loss.reached:
         what = "the node controller waits for a heartbeat"
     elif Moment.EVICTED not in loss.reached:
-        what = "requests are served; Kubernetes waits whether the node comes back"
+        what = "Kubernetes waits whether the node comes back"
     else:
         what = "the replacement loads, as standby"
     return f"{elapsed:5.1f} s  {what}"

@@ -42,7 +42,7 @@ class Step:
 
 
 class Screen:
-    """Where the story is told. `seconds` keeps the time of every step by its title."""
+    """Where the story is told."""
 
     def __init__(self, *, still: bool = False) -> None:
         """`still`: never redraw, because programs with an output of their own write between."""
@@ -50,7 +50,6 @@ class Screen:
             os.environ.setdefault("COLUMNS", LOG_WIDTH)
         self.console = Console(highlight=False)
         self.moves = self.console.is_terminal and not self.console.is_dumb_terminal and not still
-        self.seconds: dict[str, float] = {}
         self._status: Status | None = None
         self._told = ""
 
@@ -60,10 +59,10 @@ class Screen:
         step, began = Step(self, title), time.monotonic()
         with self._moving(self._running(title, "")):
             yield step
-        self.seconds[title] = time.monotonic() - began
+        seconds = time.monotonic() - began
         first, *more = step.outcome.split("\n")
         head = Text.assemble((f"  {title:<10}", "bold"), f"  {first}")
-        self._print(Text.assemble(head, (f"  ({self.seconds[title]:.1f} s)", "dim")))
+        self._print(Text.assemble(head, (f"  ({seconds:.1f} s)", "dim")))
         for line in more:
             self._print(Text(f"{'':<14}{line}"))
 
@@ -101,7 +100,7 @@ class Screen:
 
     def _running(self, title: str, text: str) -> Text:
         line = Text.assemble((f"{title:<10}", "bold"), (f"  {text}", "dim"))
-        line.truncate(max(20, self.console.width - 4), overflow="ellipsis")
+        line.truncate(max(20, self.console.width - 4), overflow="crop")
         return line
 
     def heading(self, title: str, explanation: str = "") -> None:

@@ -140,7 +140,7 @@ def until_ready(cluster: Cluster, step: Step) -> None:
 def look_further(screen: Screen, cluster: Cluster, hints: Hints) -> None:
     """Commands to go on with; the cluster and the operator stay."""
     model = LLAMA_70B.name
-    screen.heading("Look further", "The cluster and the operator go on running.")
+    screen.heading("Look further", "The cluster and the operator go on running; their credentials are good for a day.")
     if shutil.which("kubectl") is None:
         screen.command("export PATH=$PWD/.venv/bin:$PATH", "kubectl is there")
     screen.command(f"export KUBECONFIG={cluster.kubeconfig}")
