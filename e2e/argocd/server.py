@@ -14,10 +14,13 @@ from e2e.argocd.build import Program, cached
 from e2e.argocd.objects import NAMESPACE, installation
 from e2e.argocd.repository import Repository
 from e2e.cluster import Cluster
+from e2e.cluster.errors import wait_for
 from e2e.cluster.paths import free_ports, is_free
 
 APPLICATION = Path(__file__).parents[2] / "manifests" / "argocd" / "application.yaml"
 _REDIS, _GIT, _REPO_SERVER, _CONTROLLER = "redis", "git-daemon", "argocd-repo-server", "argocd-application-controller"
+_REFRESH = "argocd.argoproj.io/refresh"
+"""Annotation that asks for a comparison; Argo CD takes it away when that is done."""
 
 
 def missing() -> str | None:
@@ -82,14 +85,24 @@ class ArgoCD:
         application["spec"]["destination"] = {"server": self._cluster.server, "namespace": namespace}
         self._cluster.kubectl("apply", "-f", "-", stdin=yaml.safe_dump(application))
 
+    def refresh(self, name: str) -> None:
+        """Make Argo CD compare with Git now, as the web hook of a Git server does; return when it has."""
+        self._cluster.kubectl("annotate", "application", name, "-n", NAMESPACE, f"{_REFRESH}=normal")
+        wait_for(
+            f"the comparison of {name}",
+            lambda: _REFRESH not in self._application(name)["metadata"].get("annotations", {}),
+            seconds=30,
+            every=0.2,
+            on_timeout=self.log,
+        )
+
     def delete(self, name: str) -> None:
         """Delete an application with all it brought, and wait for that."""
         self._cluster.kubectl("delete", "application", name, "-n", NAMESPACE, "--wait", "--timeout=60s", timeout=70)
 
     def state(self, name: str) -> ApplicationState:
         """Read what Argo CD says now."""
-        text = self._cluster.kubectl("get", "application", name, "-n", NAMESPACE, "-o", "json")
-        status: dict[str, Any] = json.loads(text).get("status", {})
+        status = self._application(name).get("status", {})
         services = {
             resource["name"]: (resource["health"]["status"], resource["health"].get("message", ""))
             for resource in status.get("resources", [])
@@ -103,6 +116,11 @@ class ArgoCD:
             syncs=len(status.get("history", [])),
         )
 
+    def _application(self, name: str) -> dict[str, Any]:
+        text = self._cluster.kubectl("get", "application", name, "-n", NAMESPACE, "-o", "json")
+        found: dict[str, Any] = json.loads(text)
+        return found
+
     def log(self) -> str:
         """The last words of the controller, for a failing test."""
         return self._cluster.processes.tail(_CONTROLLER, 5)
@@ -110,7 +128,9 @@ class ArgoCD:
     def _install(self) -> None:
         for crd in self._program.crds:
             self._cluster.kubectl("apply", "--server-side", "-f", str(crd))
-        self._cluster.kubectl("wait", "--for=condition=Established", "crd", "appprojects.argoproj.io")
+        # Not `kubectl wait`: it fails on a definition so new that it has no conditions.
+        served = ("api-resources", "--api-group=argoproj.io", "--output=name")
+        wait_for("Argo CD's kinds", lambda: "appprojects" in self._cluster.kubectl(*served), seconds=30)
         objects = installation(self._cluster.server, self._cluster.admin_token, self._cluster.ca_file)
         self._cluster.kubectl("apply", "-f", "-", stdin=yaml.safe_dump_all(objects))
 
@@ -125,6 +145,8 @@ class ArgoCD:
         metrics = ["--metrics-address", "127.0.0.1", "--metrics-port", self._metrics[0]]
         self._run(_REPO_SERVER, [self._program.binary, *repo_server, *metrics], self._repo)
         controller = ["--repo-server", f"127.0.0.1:{self._repo}", "--repo-server-plaintext", "--app-resync", "10"]
+        # The health of each resource, message included, is otherwise kept in Redis only.
+        controller.append("--persist-resource-health")
         place = ["--namespace", NAMESPACE, "--redis", self._redis_address, "--metrics-port", self._metrics[1]]
         self._run(_CONTROLLER, [self._program.binary, *controller, *place], self._metrics[1])
 
