@@ -42,8 +42,8 @@ class NodeLoss:
 
     @property
     def over(self) -> bool:
-        """Whether the standby is back."""
-        return Moment.PROMOTED in self.reached and Moment.REFILLED in self.reached
+        """Whether the standby is back, whatever else was seen."""
+        return {Moment.NODE_NOT_READY, Moment.PROMOTED, Moment.REFILLED} <= self.reached.keys()
 
     def between(self, first: Moment, then: Moment) -> float:
         """Seconds from one moment to another."""

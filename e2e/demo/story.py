@@ -62,12 +62,8 @@ def show_again(screen: Screen) -> None:
                 "`make demo-down` ends it"
             ) from None
         screen.say("The demo is already up: this is how it looks now. `make demo-down` ends it.")
-        ended = [process.name for process in cluster.processes.list() if process.exit is not None]
-        if ended:
-            raise ClusterError(
-                f"{', '.join(ended)} ended since; `make demo-down` and `make demo` start afresh\n"
-                + cluster.processes.tail(ended[0])
-            )
+        if gone := ended(cluster):
+            raise ClusterError(f"the demo is broken, `make demo-down` and `make demo` start afresh: {gone}")
         write_models()
         views.show(screen, cluster, SERVICES)
         look_further(screen, cluster, hints)
@@ -86,8 +82,16 @@ def explained(what: str, stage: Stage | None = None, cluster: Cluster | None = N
     except Exception as error:
         told = str(error) if isinstance(error, ClusterError) else f"{type(error).__name__}: {error}"
         if stage and cluster and "last lines of" not in told:
-            told = f"{told}\n{stage.operator_log(cluster)}"
+            told = f"{told}\n{ended(cluster) or stage.operator_log(cluster)}"
         raise ClusterError(f"{what}: {told}") from error
+
+
+def ended(cluster: Cluster) -> str:
+    """A process of this machine that has ended though nobody stopped it, with its last lines; empty if all run."""
+    for process in cluster.processes.list():
+        if process.exit is not None:
+            return f"{process.name} ended with exit code {process.exit}\n{cluster.processes.tail(process.name)}"
+    return ""
 
 
 def bucket_files() -> dict[str, bytes]:

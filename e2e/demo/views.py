@@ -29,8 +29,8 @@ def show(screen: Screen, cluster: Cluster, services: Mapping[str, Llama]) -> Non
         model = services[name]
         screen.heading(
             f"{name}: the memory of one GPU, per pool",
-            f"As `inference-fleet plan` prints it, from config.json and index of {model.name}. "
-            "What the service leaves out is planned.",
+            f"As `inference-fleet plan` prints it, from config.json and index of {model.name}. What the service leaves "
+            "out is planned;\nthe lock covers the model's digest in the store, too.",
         )
         bill(fleet.service(cluster, name), model)
     screen.heading(
