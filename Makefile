@@ -4,7 +4,7 @@ CLUSTER ?= local
 BIN := .venv/bin
 VENV := .venv/.installed
 
-.PHONY: demo demo-down test lint types layers bench crd venv clean
+.PHONY: demo demo-down test test-argocd lint types layers bench generated venv clean
 
 demo: $(VENV)  ## a local cluster, the operator and two models; CLUSTER=kind uses kind
 	@$(BIN)/python -m e2e.demo $(CLUSTER)
@@ -12,8 +12,12 @@ demo: $(VENV)  ## a local cluster, the operator and two models; CLUSTER=kind use
 demo-down: $(VENV)  ## ends what demo left running, on kind too
 	@$(BIN)/python -m e2e.demo --down
 
-test: $(VENV)
-	$(BIN)/pytest
+test: $(VENV)  ## unit, golden, chart and control-plane tests
+	$(BIN)/pytest -m "not argocd"
+
+test-argocd: $(VENV)  ## the GitOps tests; builds Argo CD on the first run, needs redis-server and git
+	$(BIN)/python -m e2e.argocd
+	$(BIN)/pytest -m argocd
 
 lint: $(VENV)
 	$(BIN)/ruff check
@@ -28,10 +32,10 @@ layers: $(VENV)
 bench: $(VENV)
 	$(BIN)/python -m e2e.bench
 
-crd: $(VENV)
-	mkdir -p crds
+generated: $(VENV)  ## the CRD from the models, its copies in the charts, manifests/install.yaml
 	$(BIN)/inference-fleet crd > crds/inferencefleet.io_inferenceservices.yaml.new
 	mv crds/inferencefleet.io_inferenceservices.yaml.new crds/inferencefleet.io_inferenceservices.yaml
+	$(BIN)/python -m e2e.manifests
 
 venv: $(VENV)
 

@@ -9,6 +9,8 @@ from pathlib import Path
 import yaml
 
 from e2e.cluster import Cluster
+from e2e.cluster.api import ApiError
+from e2e.cluster.errors import wait_for
 from e2e.cluster.paths import free_ports
 
 ROOT = Path(__file__).parent.parent
@@ -90,4 +92,14 @@ def install(cluster: Cluster) -> None:
     manifests = yaml.safe_load_all((ROOT / "manifests" / "install.yaml").read_text())
     documents = [document for document in manifests if document["kind"] not in _PODS]
     cluster.kubectl("apply", "--server-side", "-f", "-", stdin=yaml.safe_dump_all(documents))
-    cluster.kubectl("wait", "--for=condition=Established", "crd/inferenceservices.inferencefleet.io", "--timeout=30s")
+    wait_for("the resource being served", lambda: _is_served(cluster), seconds=30)
+
+
+def _is_served(cluster: Cluster) -> bool:
+    try:
+        cluster.api.request("GET", "/apis/inferencefleet.io/v1alpha1/inferenceservices")
+    except ApiError as error:
+        if error.status == 404:
+            return False
+        raise
+    return True

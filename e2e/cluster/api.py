@@ -34,16 +34,14 @@ class Api:
         """Send one request and give the decoded answer (text where it is not JSON); raise ApiError from 400 up."""
         headers = {"Authorization": f"Bearer {self._token}", "Content-Type": content_type}
         payload = None if body is None else json.dumps(body)
+        kept = self._connection.sock is not None
         try:
-            self._connection.request(method, path, payload, headers)
-            response = self._connection.getresponse()
-            text = response.read().decode()
-        except http.client.HTTPException as error:
-            self.close()
-            raise ConnectionError(str(error)) from error
-        except OSError:
-            self.close()  # the next request opens a new one
-            raise
+            response, text = self._exchange(method, path, payload, headers)
+        except (http.client.RemoteDisconnected, ConnectionError, ssl.SSLEOFError):
+            if not kept:
+                raise
+            # The server had closed the kept connection before it saw this request.
+            response, text = self._exchange(method, path, payload, headers)
         answer: Any = text
         if response.headers.get_content_type() == "application/json":
             answer = json.loads(text)
@@ -51,6 +49,20 @@ class Api:
             detail = answer.get("message") if isinstance(answer, dict) else answer
             raise ApiError(response.status, f"{method} {path}: {detail or response.reason}")
         return answer
+
+    def _exchange(
+        self, method: str, path: str, payload: str | None, headers: dict[str, str]
+    ) -> tuple[http.client.HTTPResponse, str]:
+        try:
+            self._connection.request(method, path, payload, headers)
+            response = self._connection.getresponse()
+            return response, response.read().decode()
+        except http.client.HTTPException as error:
+            self.close()
+            raise ConnectionError(str(error)) from error
+        except OSError:
+            self.close()  # the next request opens a new one
+            raise
 
     def close(self) -> None:
         """Close the connection; a later request opens it again."""
