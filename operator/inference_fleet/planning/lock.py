@@ -9,6 +9,7 @@ import hashlib
 import json
 from typing import Any
 
+from inference_fleet.api.v1alpha1.base import ApiModel
 from inference_fleet.api.v1alpha1.spec import Engine, InferenceServiceSpec, Pool
 from inference_fleet.api.v1alpha1.status import PoolStatus
 from inference_fleet.planning.plan import LockedEngine, PoolPlan
@@ -27,17 +28,24 @@ def lock_of(engine: LockedEngine, model_digest: str | None) -> str:
 
 
 def lock_inputs(spec: InferenceServiceSpec, pool: Pool, engine: Engine, image: str, model_digest: str | None) -> str:
-    """The hash of what a pool's plan is made from. `engine` is the pool's over the service's, `image` resolved."""
+    """The hash of what a pool's plan is made from. `engine` is the pool's over the service's, `image` resolved.
+
+    What is left out does not count: a field that a later release adds must not make every fleet plan anew.
+    """
     return _digest(
         {
-            "model": [spec.model.model_dump(mode="json"), model_digest],
-            "engine": engine.model_dump(mode="json", exclude={"resources"}),
+            "model": [_given(spec.model), model_digest],
+            "engine": {name: value for name, value in _given(engine).items() if name != "resources"},
             "image": image,
             "gpu": pool.gpu,
             "tensorParallelSize": pool.tensor_parallel_size,
-            "workload": spec.workload and spec.workload.model_dump(mode="json"),
+            "workload": spec.workload and _given(spec.workload),
         }
     )
+
+
+def _given(model: ApiModel) -> dict[str, Any]:
+    return model.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
 def frozen_plan(status: PoolStatus, extra_args: tuple[str, ...], inputs: str) -> PoolPlan | None:

@@ -36,7 +36,7 @@ class PoolState:
 
 def model_source(model: Model) -> str:
     """Hash of where a model's bytes come from: while it is the same, the digest in status is kept."""
-    source = {"uri": model.uri, "store": model.store and model.store.model_dump(mode="json")}
+    source = model.model_dump(mode="json", by_alias=True, exclude_none=True, include={"uri", "store"})
     return hashlib.sha256(json.dumps(source, sort_keys=True).encode()).hexdigest()[:16]
 
 
