@@ -99,7 +99,7 @@ def _is_served(cluster: Cluster) -> bool:
     try:
         cluster.api.request("GET", "/apis/inferencefleet.io/v1alpha1/inferenceservices")
     except ApiError as error:
-        if error.status == 404:
+        if error.status in (404, 429):  # not known yet; "storage is (re)initializing"
             return False
         raise
     return True
