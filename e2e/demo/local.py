@@ -21,7 +21,10 @@ class Local:
         cluster = Cluster.up(
             name=NAME,
             load_seconds=LOAD_SECONDS,
+            audit=True,
             apiserver_args=[
+                "--audit-log-maxsize=20",  # MB: heartbeats fill it while the demo stands
+                "--audit-log-maxbackup=1",
                 f"--default-not-ready-toleration-seconds={GIVE_UP_SECONDS}",
                 f"--default-unreachable-toleration-seconds={GIVE_UP_SECONDS}",
             ],

@@ -1,13 +1,15 @@
-"""A lost node, as the events tell it: which moments have come. Pure."""
+"""A lost node, as the events tell it: which moments have come, and how long a promotion took. Pure."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
 from inference_fleet.api import labels
 
 Json = Mapping[str, Any]
+NODE_CONTROLLER = "system:serviceaccount:kube-system:node-controller"
 
 
 class Moment(StrEnum):
@@ -65,6 +67,25 @@ class NodeLoss:
             yield Moment.REPLACED
             if is_ready(pod) and role == labels.ROLE_WARM:
                 yield Moment.REFILLED
+
+
+def promotion_seconds(audit: Iterable[Json], loss: NodeLoss, since: datetime, operator: str) -> float | None:
+    """From the node's change of condition to the standby's label, as the API server stamped its own answers.
+
+    One clock, and no client's scheduling in between. `audit` are audit events in order, `operator` is the user that
+    labels pods. None where the log does not hold both writes.
+    """
+    silent: datetime | None = None
+    for event in audit:
+        at = datetime.fromisoformat(event["stageTimestamp"])
+        if at < since:
+            continue
+        what, user = event["objectRef"], event["user"]["username"]
+        if (what["resource"], what.get("name"), what.get("subresource")) == ("nodes", loss.node, "status"):
+            silent = at if user == NODE_CONTROLLER and silent is None else silent
+        elif (what["resource"], what.get("name"), user) == ("pods", loss.promoted, operator) and silent is not None:
+            return (at - silent).total_seconds()
+    return None
 
 
 def is_ready(obj: Json) -> bool:

@@ -1,8 +1,9 @@
 """The moments of a lost node, from events as the API server sends them."""
 
+from datetime import UTC, datetime
 from typing import Any
 
-from e2e.demo.loss import Moment, NodeLoss
+from e2e.demo.loss import NODE_CONTROLLER, Moment, NodeLoss, promotion_seconds
 from inference_fleet.api import labels
 
 
@@ -71,3 +72,33 @@ def test_pods_that_go_on_as_before_tell_nothing() -> None:
     story = loss()
     assert not list(story.see(1, pod("other", "serving")))
     assert not list(story.see(2, pod("standby", "warm")))
+
+
+def write(at: str, user: str, resource: str, name: str, subresource: str | None = None) -> dict[str, Any]:
+    return {
+        "stageTimestamp": f"2026-01-01T00:00:{at}Z",
+        "user": {"username": user},
+        "objectRef": {"resource": resource, "name": name, "subresource": subresource},
+    }
+
+
+def test_the_promotion_is_timed_between_the_two_writes() -> None:
+    story = loss()
+    story.promoted = "standby"
+    since = datetime(2026, 1, 1, 0, 0, 10, tzinfo=UTC)
+    before = [
+        write("01.000000", NODE_CONTROLLER, "nodes", "h100-0", "status"),
+        write("02.000000", "operator", "pods", "standby"),
+    ]
+    after = [
+        write("12.000000", "operator", "pods", "standby"),
+        write("20.100000", "kwok", "nodes", "h100-0", "status"),
+        write("20.500000", NODE_CONTROLLER, "nodes", "h100-1", "status"),
+        write("21.000000", NODE_CONTROLLER, "nodes", "h100-0", "status"),
+        write("21.010000", NODE_CONTROLLER, "pods", "standby", "status"),
+        write("21.012000", "operator", "pods", "other"),
+        write("21.025000", "operator", "pods", "standby"),
+        write("22.000000", "operator", "pods", "standby"),
+    ]
+    assert promotion_seconds([*before, *after], story, since, "operator") == 0.025
+    assert promotion_seconds(before, story, since, "operator") is None
