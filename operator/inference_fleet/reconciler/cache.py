@@ -37,6 +37,10 @@ class Observed:
     children: tuple[ChildView, ...]
     pods: tuple[PodState, ...]
 
+    def owned_by(self, uid: str) -> "Observed":
+        """Without children that carry the service's labels and belong to somebody else, such as copies."""
+        return replace(self, children=tuple(child for child in self.children if child.owner_uid == uid))
+
 
 @dataclass(slots=True)
 class _Group:

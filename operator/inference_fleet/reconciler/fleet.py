@@ -92,10 +92,13 @@ def pool_states(
 ) -> tuple[PoolState, ...]:
     """Every pool of the spec. One that cannot be planned keeps the counts that it was last given."""
     before = {pool.name: pool for pool in status.pools}
-    return tuple(_pool_state(spec, pool, plans[pool.name], before.get(pool.name), observed) for pool in spec.pools)
+    return tuple(
+        _pool_state(service_name, spec, pool, plans[pool.name], before.get(pool.name), observed) for pool in spec.pools
+    )
 
 
 def _pool_state(
+    service_name: str,
     spec: InferenceServiceSpec,
     pool: Pool,
     plan: PoolPlan | None,
@@ -107,13 +110,22 @@ def _pool_state(
     warm = warm_target(serving, warm_pool.percent, warm_pool.min)
     lock = plan.lock if plan else None
     if plan is None or not plan.feasible:
-        serving = before.desired_serving if before else 0
-        warm = before.desired - before.desired_serving if before else 0
+        serving, warm = _last_counts(pool.name, before, observed)
         lock = before.lock if before else None
-    return held_pool(pool.name, pool.gpu, plan, serving, warm, lock, observed)
+    return held_pool(service_name, pool.name, pool.gpu, plan, serving, warm, lock, observed)
+
+
+def _last_counts(pool: str, before: PoolStatus | None, observed: Observed) -> tuple[int, int]:
+    """Serving and warm replicas that a pool was last given; what the pods say where the status was wiped."""
+    if before is not None:
+        return before.desired_serving, before.desired - before.desired_serving
+    living = [p.view for p in observed.pods if p.pool == pool and not p.view.deleting and not p.view.failed]
+    warm = sum(pod.role == labels.ROLE_WARM for pod in living)
+    return len(living) - warm, warm
 
 
 def held_pool(
+    service: str,
     name: str,
     gpu: str,
     plan: PoolPlan | None,
@@ -131,14 +143,17 @@ def held_pool(
         plan=plan,
         serving=serving,
         warm=warm,
-        deployment=_deployment(name, observed),
+        deployment=_deployment(service, name, observed),
         pods=pods,
         roles=roles,
     )
 
 
-def _deployment(pool: str, observed: Observed) -> ChildView | None:
-    return next((c for c in observed.children if c.kind == "Deployment" and c.pool == pool), None)
+def _deployment(service: str, pool: str, observed: Observed) -> ChildView | None:
+    """The pool's Deployment. A copy that somebody made of it, owner reference and all, comes after it."""
+    usual = (names.pool_child(service, pool), names.pool_child_fallback(service, pool))
+    found = [child for child in observed.children if child.kind == "Deployment" and child.pool == pool]
+    return min(found, key=lambda child: (child.name not in usual, child.name), default=None)
 
 
 def roles_after(pool: PoolState) -> dict[str, str]:

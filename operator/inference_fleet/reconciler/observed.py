@@ -172,7 +172,7 @@ def pod_state(body: Json) -> PodState:
     view = PodView(
         name=meta["name"],
         uid=meta["uid"],
-        role=pod_labels.get(labels.ROLE, labels.ROLE_SERVING),
+        role=pod_labels.get(labels.ROLE, ""),
         ready=is_ready,
         ready_since=ready.get("lastTransitionTime") if is_ready else None,
         created=meta.get("creationTimestamp", ""),

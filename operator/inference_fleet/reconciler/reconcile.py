@@ -44,6 +44,7 @@ def reconcile(
 ) -> Outcome:
     """Decide what to do about one service. `answer` tells what the store last said of a model."""
     status = read_status(service.status)
+    observed = observed.owned_by(service.uid)
     spec, refusal = read_spec(service, policy)
     if spec is None:
         return _held(service, observed, status, refusal, now)
@@ -65,7 +66,7 @@ def reconcile(
         status=new_status,
         roles=tuple(change for pool in pools for change in pool.roles),
         desired=desired,
-        prune=_prune(service, observed, pools, desired),
+        prune=_prune(observed, pools, desired),
         wants_model=spec.model if unplanned and stored is None else None,
     )
 
@@ -91,16 +92,19 @@ def _held(
     service: ServiceView, observed: Observed, status: InferenceServiceStatus, refusal: str, now: datetime
 ) -> Outcome:
     """Keep the fleet of the last good spec alive, and say what is wrong with this one."""
+    name = service.key.name
     pools = tuple(
-        fleet.held_pool(p.name, p.gpu, None, p.desired_serving, p.desired - p.desired_serving, p.lock, observed)
+        fleet.held_pool(name, p.name, p.gpu, None, p.desired_serving, p.desired - p.desired_serving, p.lock, observed)
         for p in status.pools
     )
     ready = Verdict("False", Reason.INVALID_SPEC, refusal)
     before = {pool.name: pool for pool in status.pools}
+    pool_statuses = tuple(pool_status(pool, before[pool.name]) for pool in pools)
     new_status = status.model_copy(
         update={
             "observed_generation": service.generation,
-            "pools": tuple(pool_status(pool, before[pool.name]) for pool in pools),
+            "pools": pool_statuses,
+            "totals": totals(pool_statuses),
             "conditions": conditions(
                 ready,
                 ready,
@@ -156,20 +160,12 @@ def _manifests(
     return build_all(Fleet(owner=owner, spec=spec, model=source, pools=tuple(targets), settings=policy.render))
 
 
-def _prune(
-    service: ServiceView, observed: Observed, pools: Sequence[PoolState], desired: Sequence[Manifest]
-) -> tuple[ChildView, ...]:
-    """Our own children that nothing asks for any more. A pool without a plan keeps what it runs."""
+def _prune(observed: Observed, pools: Sequence[PoolState], desired: Sequence[Manifest]) -> tuple[ChildView, ...]:
+    """Our own children that nothing asks for any more; none while a pool has no plan: it may be an old one renamed."""
+    if any(pool.plan is None or not pool.plan.feasible for pool in pools):
+        return ()
     wanted = {(manifest["kind"], manifest["metadata"]["name"]) for manifest in desired}
-    kept = {pool.name for pool in pools if pool.plan is None or not pool.plan.feasible}
-    waiting = bool(kept)
-    return tuple(
-        child
-        for child in observed.children
-        if child.owner_uid == service.uid
-        and (child.kind, child.name) not in wanted
-        and (child.pool not in kept if child.pool else not waiting)
-    )
+    return tuple(child for child in observed.children if (child.kind, child.name) not in wanted)
 
 
 def _model_verdict(
@@ -216,7 +212,9 @@ def _status(
         model_status = ModelStatus(source=source, digest=stored.digest, bytes=stored.bytes, weights_bytes=weights)
     return InferenceServiceStatus(
         observed_generation=service.generation,
-        conditions=conditions(ready, planned_verdict(pools), model, pools, before.conditions, service.generation, now),
+        conditions=conditions(
+            ready, planned_verdict(pools, before), model, pools, before.conditions, service.generation, now
+        ),
         model=model_status,
         pools=pool_statuses,
         totals=totals(pool_statuses),

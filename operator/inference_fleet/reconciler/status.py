@@ -23,9 +23,12 @@ _MAX_MESSAGE = 1024
 
 
 def read_status(raw: Any) -> InferenceServiceStatus:
-    """The stored status; an empty one where it does not parse: it is written whole anyway."""
+    """The stored status; an empty one where it does not parse: it is written whole anyway.
+
+    Fields of a newer release are passed over: after a rollback of the operator the locks in it still hold.
+    """
     try:
-        return InferenceServiceStatus.model_validate(raw or {})
+        return InferenceServiceStatus.model_validate(raw or {}, extra="ignore")
     except ValidationError:
         return InferenceServiceStatus()
 
@@ -92,8 +95,22 @@ def _gpus(pool: PoolStatus) -> int:
     return (pool.engine and pool.engine.tensor_parallel_size) or 0
 
 
-def planned_verdict(pools: Sequence[PoolState]) -> Verdict:
-    """Whether every pool has a plan that can work, with the planner's warnings."""
+def planned_verdict(pools: Sequence[PoolState], before: InferenceServiceStatus) -> Verdict:
+    """Whether every pool has a plan that can work, with the planner's warnings.
+
+    A plan taken from the status brings no warnings along: those told when it was made stand as long as it does.
+    """
+    told_before = next(
+        (
+            c
+            for c in before.conditions
+            if (c.type, c.status) == (ConditionType.PLANNED, "True") and c.reason in set(Reason)
+        ),
+        None,
+    )
+    locked = {(pool.name, pool.lock_inputs) for pool in before.pools if pool.lock is not None}
+    if told_before and all(pool.plan and (pool.name, pool.plan.lock_inputs) in locked for pool in pools):
+        return Verdict("True", Reason(told_before.reason), told_before.message)
     problems = [(pool, p) for pool in pools if pool.plan for p in pool.plan.problems]
     fatal = [(pool, p) for pool, p in problems if not p.warning]
     told = "; ".join(f"pool {pool.name}: {p.message}" for pool, p in (fatal or problems))

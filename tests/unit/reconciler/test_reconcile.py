@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+import pytest
+
 from inference_fleet.api import labels
 from inference_fleet.api.conditions import Reason
 from inference_fleet.api.v1alpha1.spec import Model
@@ -307,3 +309,93 @@ def test_amd_pools_get_amds_label_and_resource() -> None:
     pod = deployment["spec"]["template"]["spec"]
     assert pod["nodeSelector"] == {"amd.com/gpu.product-name": "AMD_Instinct_MI300X_OAM"}
     assert "amd.com/gpu" in pod["containers"][0]["resources"]["limits"]
+
+
+def deployment_of(world: World) -> objects.Json:
+    (manifest,) = [m for m in world.decide().desired if m["kind"] == "Deployment"]
+    return manifest
+
+
+@pytest.mark.parametrize("owned", [False, True])
+def test_a_copy_of_a_deployment_does_not_take_the_place_of_the_fleet(owned: bool) -> None:
+    world = World(objects.service())
+    world.settle()
+    copy = objects.live(deployment_of(world))
+    copy["metadata"] |= {"name": "canary", "uid": "uid-canary"}
+    if not owned:
+        copy["metadata"]["ownerReferences"] = []
+    world.see(copy)
+    outcome = world.decide()
+    assert deployment_of(world)["metadata"]["name"] == "chat-h100"
+    assert [child.name for child in outcome.prune] == (["canary"] if owned else [])
+
+
+def test_pods_keep_their_roles_while_neither_a_status_nor_a_plan_says_how_many_serve() -> None:
+    world = World(objects.service(**S3), model=StoredModel("sha256:aaa", 16 << 30, facts()))
+    world.settle()
+    loaded(world, ["a", "b"])
+    loaded(world, ["c"], role="warm")
+    world.service["status"] = None  # wiped, or restored from a backup without it
+    world.service["metadata"]["resourceVersion"] = "90000"
+    world.cache.put(labels.KIND, world.service)
+    world.model = None
+    outcome = world.settle()
+    assert roles(outcome) == {}
+    assert outcome.status.totals is not None
+    assert (outcome.status.totals.serving, outcome.status.totals.warm) == ("2/2", "1/1")
+    world.see(objects.pod("a", deleting=True))
+    assert roles(world.decide()) == {"c": "serving"}, "the count that is known again is held"
+
+
+def test_a_pod_that_lost_its_role_label_gets_it_back() -> None:
+    world = World(objects.service())
+    world.settle()
+    loaded(world, ["a", "b"])
+    body = objects.pod("a", lock=world.service["status"]["pools"][0]["lock"])
+    del body["metadata"]["labels"][labels.ROLE]
+    world.see(body)
+    assert roles(world.decide()) == {"a": "serving"}
+
+
+def test_the_columns_follow_a_fleet_whose_spec_cannot_be_followed() -> None:
+    world = World(objects.service())
+    world.settle()
+    loaded(world, ["a", "b"])
+    world.settle()
+    world.see(
+        objects.service(generation=2, version=50_000, pools=[{"name": "h100", "replicas": {"min": 50, "max": 10}}])
+    )
+    loaded(world, ["a"], deleting=True)
+    status = world.decide().status
+    assert status.totals is not None
+    assert status.totals.serving == "1/2"
+
+
+def test_a_renamed_pool_keeps_what_it_ran_until_its_new_name_has_a_plan() -> None:
+    world = World(objects.service(**S3), model=StoredModel("sha256:aaa", 16 << 30, facts()))
+    world.settle()
+    world.model = ModelUnreadable(Reason.STORE_UNREACHABLE, "the store is down")
+    pools = [{"name": "hopper", "gpu": "NVIDIA-H100-80GB-HBM3", "replicas": {"min": 2, "max": 4}}]
+    world.see(objects.service(generation=2, version=50_000, **S3, pools=pools))
+    assert (world.decide().desired, world.decide().prune) == ((), ())
+    world.model = StoredModel("sha256:aaa", 16 << 30, facts())
+    assert [c.name for c in world.decide().prune] == ["chat-h100", "chat-h100"]
+
+
+def test_a_status_of_a_newer_release_still_tells_the_lock() -> None:
+    world = World(objects.service(**S3), model=StoredModel("sha256:aaa", 16 << 30, facts()))
+    before = world.settle()
+    world.service["status"]["pools"][0] |= {"quarantined": 1}
+    world.service["status"]["capacity"] = {"hours": 2}
+    world.service["metadata"]["resourceVersion"] = "90000"
+    world.cache.put(labels.KIND, world.service)
+    world.model = StoredModel("sha256:bbb", 16 << 30, facts())
+    assert world.decide().desired == before.desired
+
+
+def test_a_warning_of_the_planner_stays_as_long_as_its_plan() -> None:
+    world = World(objects.service(**S3), model=StoredModel("sha256:aaa", 16 << 30, None))
+    world.settle()
+    loaded(world, ["a", "b"])
+    assert condition(world.settle().status, "Planned") == ("True", Reason.MODEL_NOT_CHECKED)
+    assert world.settle().status == world.settle().status
