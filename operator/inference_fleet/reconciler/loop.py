@@ -19,7 +19,7 @@ from inference_fleet.clients import kube
 from inference_fleet.clients.kube import ApiError, KubeClient
 from inference_fleet.observability.metrics import Metrics
 from inference_fleet.reconciler.apply import Applier
-from inference_fleet.reconciler.cache import Cache, Due
+from inference_fleet.reconciler.cache import LATER, Cache, Due
 from inference_fleet.reconciler.modelreader import ModelReader
 from inference_fleet.reconciler.observed import ServiceKey, ServiceView
 from inference_fleet.reconciler.outcome import Failures, ModelRead, Outcome, Policy
@@ -132,6 +132,8 @@ class Loop:
         if outcome.wants_model is not None:
             self._models.ask(key, outcome.wants_model, self.queue.add)
         await self._applier.change_roles(key.namespace, outcome.roles)
+        if outcome.roles:
+            self.queue.add(key, LATER)  # an answer may tell more of a pod than its new role, and its event is then old
         failures, written = await self._applier.apply(service, outcome.desired, before)
         await self._applier.prune(outcome.prune)
         self._remember(service, failures, before)
@@ -171,6 +173,8 @@ class Loop:
             raise
         self._metrics.wrote("InferenceService", "status")
         self.cache.put("InferenceService", body)
+        if body["metadata"].get("generation", 0) != service.generation:
+            self.queue.add(key)  # the spec changed meanwhile: the answer tells it before its event, which is then old
         event = ready_event(service, read_status(service.status).conditions, status.conditions, self._clock())
         if event is not None:
             with contextlib.suppress(ApiError):  # an Event is a courtesy; the condition says the same
