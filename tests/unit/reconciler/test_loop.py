@@ -7,7 +7,7 @@ from typing import Any
 
 from inference_fleet.api import labels
 from inference_fleet.catalog.gpus import GpuCatalog
-from inference_fleet.clients.kube import Kind, Written
+from inference_fleet.clients.kube import ApiError, Kind, Written
 from inference_fleet.observability.metrics import Metrics
 from inference_fleet.reconciler.loop import Loop
 from inference_fleet.reconciler.modelreader import ModelReader
@@ -29,6 +29,9 @@ class Server:
         self.replicas = 0
         self.before_status: Callable[[], None] = lambda: None
         self.before_role: Callable[[str], None] = lambda _: None
+
+    async def get(self, kind: Kind, _namespace: str, name: str) -> Json:
+        raise ApiError(404, "NotFound", f"{kind.name} {name} not found")
 
     async def apply(self, _: Kind, manifest: Json, *, force: bool) -> Written:
         if manifest["kind"] == "Deployment":
