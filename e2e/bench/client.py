@@ -3,6 +3,7 @@
 import asyncio
 import json
 import ssl
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from types import TracebackType
 from typing import Any, Self
@@ -11,6 +12,7 @@ import aiohttp
 import yaml
 
 from e2e.cluster import Cluster, ClusterError
+from e2e.cluster.cluster import to_stderr
 from e2e.operator_process import ACCOUNT, NAMESPACE
 from inference_fleet.api import labels
 from inference_fleet.clients.kube import CHILD_KINDS
@@ -20,6 +22,7 @@ Json = dict[str, Any]
 APPLY = "application/apply-patch+yaml"
 CONCURRENCY = 32
 """Requests under way at once; more bring no more writes per second from an API server on few cores."""
+_TOLD_EVERY = 5.0
 
 
 class Client:
@@ -58,29 +61,31 @@ class Client:
         """Create InferenceServices as fast as it goes. Gives them as the server stored them."""
         path = f"/apis/{labels.API_VERSION}/namespaces/{namespace}/{labels.PLURAL}"
         bodies = [json.dumps(service).encode() for service in services]
-        answers = await side_by_side([_bind(self.send, "POST", path, body) for body in bodies])
+        answers = await side_by_side([_bind(self.send, "POST", path, body) for body in bodies], "services")
         return [json.loads(answer) for answer in answers]
 
     async def apply_children(self, manifests: Sequence[Json]) -> None:
         """Apply children as the operator does: server-side, under its field manager, without force."""
         requests = [(f"{_path(manifest)}?fieldManager={labels.FIELD_MANAGER}", manifest) for manifest in manifests]
-        await side_by_side(
-            [_bind(self.send, "PATCH", path, json.dumps(body).encode(), APPLY) for path, body in requests]
-        )
+        calls = [_bind(self.send, "PATCH", path, json.dumps(body).encode(), APPLY) for path, body in requests]
+        await side_by_side(calls, "children")
 
 
-async def side_by_side(calls: Sequence[Callable[[], Awaitable[bytes]]]) -> list[bytes]:
-    """Make the calls in order, CONCURRENCY at a time. The first failure is raised."""
+async def side_by_side(calls: Sequence[Callable[[], Awaitable[bytes]]], what: str) -> list[bytes]:
+    """Make the calls in order, CONCURRENCY at a time, telling how far they are. The first failure is raised."""
     answers: list[bytes] = [b""] * len(calls)
     waiting = iter(enumerate(calls))
+    begin = told = time.monotonic()
 
     async def worker() -> None:
+        nonlocal told
         for index, call in waiting:
             answers[index] = await call()
+            if time.monotonic() - told > _TOLD_EVERY:
+                told = time.monotonic()
+                to_stderr(f"{told - begin:6.0f} s  {index + 1:,} of {len(calls):,} {what} are written")
 
-    async with asyncio.TaskGroup() as group:
-        for _ in range(CONCURRENCY):
-            group.create_task(worker())
+    await asyncio.gather(*(worker() for _ in range(CONCURRENCY)))
     return answers
 
 

@@ -57,12 +57,13 @@ def run(stage: Stage) -> list[Figure]:
 async def _change(cluster: Cluster, count: int) -> None:
     """Send each change at its own time, whatever the ones before it are doing."""
     loop = asyncio.get_running_loop()
-    async with Client(cluster, cluster.admin_token) as client, asyncio.TaskGroup() as group:
-        begin = loop.time()
+    async with Client(cluster, cluster.admin_token) as client:
+        begin, sent = loop.time(), []
         for number in range(_PER_SECOND * _SECONDS):
             await asyncio.sleep(begin + number / _PER_SECOND - loop.time())
             serving = 1 - number // count % 2
-            group.create_task(_scale(client, services.name(number % count), serving))
+            sent.append(asyncio.create_task(_scale(client, services.name(number % count), serving)))
+        await asyncio.gather(*sent)
 
 
 async def _scale(client: Client, service: str, serving: int) -> None:

@@ -1,6 +1,7 @@
 """What was measured, what it should have been, and the verdict."""
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -34,12 +35,12 @@ def missed(figures: Sequence[Figure]) -> list[Figure]:
 
 
 def as_json(services: int, figures: Sequence[Figure]) -> str:
-    """Everything for other programs."""
+    """Everything for other programs. What never came is infinite, and null here."""
     entries = [
         {
             "benchmark": figure.benchmark,
             "what": figure.what,
-            "measured": round(figure.measured, 4),
+            "measured": round(figure.measured, 4) if math.isfinite(figure.measured) else None,
             "unit": figure.unit,
             "target": figure.target,
             "met": figure.met,
@@ -78,5 +79,7 @@ def _verdict(figure: Figure) -> str:
 
 
 def _number(value: float, unit: str) -> str:
+    if not math.isfinite(value):
+        return "never"
     text = f"{value:,.0f}" if value == int(value) or value >= 1000 else f"{value:.3g}"
     return f"{text} {unit}".rstrip()
