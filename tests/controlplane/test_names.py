@@ -56,7 +56,7 @@ def test_an_object_of_somebody_else_is_never_taken_over(fleet: Fleet) -> None:
         "apiVersion": "v1",
         "kind": "Service",
         "metadata": {"name": "chat"},
-        "spec": {"selector": {"app": "web"}, "ports": [{"port": 80}]},
+        "spec": {"selector": {"app": "web"}, "ports": [{"name": "web", "port": 80}]},
     }
     fleet.kubectl("create", "-f", "-", stdin=json.dumps(foreign))
     fleet.kubectl("create", "deployment", "chat-h100", "--image=web:1")

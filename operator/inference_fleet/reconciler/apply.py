@@ -4,8 +4,8 @@ A child is written when it is missing, when the desired manifest changed, or whe
 something else. What was found in sync, or was just written, is remembered by the hash of the live content, so that an
 object that a webhook keeps mutating is not written again and again.
 
-A child is created without force: an object of somebody else that happens to have its name then makes a conflict
-instead of being taken over. Only what carries our owner reference is written with force.
+An object of somebody else that happens to have a child's name is never taken over: it is looked for, and a child is
+created without force. Only what carries our owner reference is written with force.
 """
 
 import asyncio
@@ -43,8 +43,12 @@ class Applier:
         self._cache = cache
         self._metrics = metrics
 
-    async def change_roles(self, namespace: str, changes: Sequence[RoleChange]) -> None:
-        """Patch pods one after the other, demotions first as they come. A pod that is gone is no error."""
+    async def change_roles(self, namespace: str, changes: Sequence[RoleChange]) -> str | None:
+        """Patch pods one after the other, demotions first as they come. A pod that is gone is no error.
+
+        A refused patch (a policy, a webhook) stops neither the others nor what comes after; the first is returned.
+        """
+        refusal: str | None = None
         for change in changes:
             patch = {
                 "metadata": {
@@ -58,9 +62,13 @@ class Applier:
             except ApiError as error:
                 if error.not_found or error.status == 409:
                     continue
-                raise
+                if error.status not in (400, 403, 422):
+                    raise
+                refusal = refusal or f"the role of pod {change.name} cannot be changed: {error.message}"
+                continue
             self._metrics.wrote("Pod", "patch")
             self._cache.put("Pod", body)
+        return refusal
 
     async def apply(self, service: ServiceView, desired: Sequence[Manifest], before: Failures) -> tuple[Failures, int]:
         """Bring every child in sync. Returns what failed, and how many objects were written.
@@ -103,32 +111,43 @@ class Applier:
                 return False
             await self._write(kind, manifest, force=True)
             return True
-        try:
-            await self._write(kind, manifest, force=False)
-        except ApiError as error:
-            if error.status not in (409, 422):
-                raise
-            await self._take_back(service, kind, manifest, error)
+        await self._create(service, kind, manifest, look_first=child is not None or kind is not kube.DEPLOYMENT)
         return True
 
-    async def _take_back(self, service: ServiceView, kind: kube.Kind, manifest: Manifest, refusal: ApiError) -> None:
-        """The unforced write was refused: somebody else's object, or ours with fields that were edited by hand."""
+    async def _create(self, service: ServiceView, kind: kube.Kind, manifest: Manifest, *, look_first: bool) -> None:
+        """Write what is not there yet, or is an orphan of ours.
+
+        The conflict of an unforced write does not protect everything: a Service with another port, or a budget with
+        the same number, takes our selector beside its own and then selects nothing. So these are looked at first; a
+        Deployment's selector cannot be changed, which spares its look.
+        """
         namespace, name = manifest["metadata"]["namespace"], manifest["metadata"]["name"]
-        live = await self._existing(kind, namespace, name, refusal)
-        owners = [ref for ref in live["metadata"].get("ownerReferences", ()) if ref.get("controller")]
+        live = await self._live(kind, namespace, name) if look_first else None
+        if live is None or _orphaned(live, manifest):
+            try:
+                await self._write(kind, manifest, force=False)
+            except ApiError as error:
+                if error.status not in (409, 422):
+                    raise
+                live = await self._live(kind, namespace, name)
+                if live is None:
+                    raise
+            else:
+                return
+        owners = _controllers(live)
         if any(ref["uid"] == service.uid for ref in owners):
             await self._write(kind, manifest, force=True)
         elif any((ref["kind"], ref["name"]) == (labels.KIND, service.key.name) for ref in owners):
             raise ApiError(409, "BeingDeleted", f"{kind.name} {name} of the service's predecessor is still there")
         else:
-            raise NameTakenError(kind.name, name) from refusal
+            raise NameTakenError(kind.name, name)
 
-    async def _existing(self, kind: kube.Kind, namespace: str, name: str, refusal: ApiError) -> Manifest:
+    async def _live(self, kind: kube.Kind, namespace: str, name: str) -> Manifest | None:
         try:
             return await self._client.get(kind, namespace, name)
         except ApiError as error:
             if error.not_found:
-                raise refusal from None
+                return None
             raise
 
     async def _write(self, kind: kube.Kind, manifest: Manifest, *, force: bool) -> None:
@@ -136,6 +155,17 @@ class Applier:
         self._metrics.wrote(kind.name, "create" if written.created else "apply")
         desired = manifest["metadata"]["annotations"][labels.APPLIED_HASH]
         self._cache.put_child(child_view(kind.name, written.body).as_verified(desired))
+
+
+def _controllers(live: Manifest) -> list[dict[str, str]]:
+    return [ref for ref in live["metadata"].get("ownerReferences", ()) if ref.get("controller")]
+
+
+def _orphaned(live: Manifest, manifest: Manifest) -> bool:
+    """Whether a child outlived its service (`kubectl delete --cascade=orphan`)."""
+    found, wanted = live["metadata"].get("labels") or {}, manifest["metadata"]["labels"]
+    ours = all(found.get(label) == wanted[label] for label in (labels.MANAGED_BY, labels.SERVICE))
+    return ours and not _controllers(live)
 
 
 def _says(child: ChildView, manifest: Manifest) -> bool:

@@ -9,6 +9,7 @@ import contextlib
 import logging
 import random
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -131,10 +132,12 @@ class Loop:
         outcome = self._decide(service, before)
         if outcome.wants_model is not None:
             self._models.ask(key, outcome.wants_model, self.queue.add)
-        await self._applier.change_roles(key.namespace, outcome.roles)
+        refusal = await self._applier.change_roles(key.namespace, outcome.roles)
         if outcome.roles:
             self.queue.add(key, LATER)  # an answer may tell more of a pod than its new role, and its event is then old
         failures, written = await self._applier.apply(service, outcome.desired, before)
+        if refusal is not None and failures.message is None:
+            failures = replace(failures, message=refusal)
         await self._applier.prune(outcome.prune)
         self._remember(service, failures, before)
         if written or failures != before:

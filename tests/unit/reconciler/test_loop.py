@@ -91,7 +91,7 @@ def test_a_spec_that_changes_while_status_is_written_is_followed() -> None:
         server.service = objects.service(generation=2, pools=pools)
 
     server.before_status = scale
-    run(server, lambda: server.replicas == 5)
+    run(server, lambda: server.service.get("status", {}).get("observedGeneration") == 2)
     assert server.replicas == 5
     assert server.service["status"]["observedGeneration"] == 2
 
