@@ -107,7 +107,7 @@ def test_a_standby_that_dies_while_it_is_promoted_is_replaced_by_another() -> No
             server.pods[name]["metadata"]["deletionTimestamp"] = "2026-01-01T01:00:00Z"
 
     server.before_role = die
-    run(server, lambda: len(promoted) == 3)
+    run(server, lambda: len(promoted) >= 3)
     serving = [
         name
         for name, pod in server.pods.items()
