@@ -56,14 +56,14 @@ def test_an_object_of_somebody_else_is_never_taken_over(fleet: Fleet) -> None:
         "apiVersion": "v1",
         "kind": "Service",
         "metadata": {"name": "chat"},
-        "spec": {"selector": {"app": "web"}, "ports": [{"name": "web", "port": 80}]},
+        "spec": {"ports": [{"name": "web", "port": 80}]},
     }
     fleet.kubectl("create", "-f", "-", stdin=json.dumps(foreign))
     fleet.kubectl("create", "deployment", "chat-h100", "--image=web:1")
     fleet.apply(service("chat", pool(serving=1)))
     told = fleet.until_reason("NameConflict")
     assert "Service chat" in told["message"]
-    assert fleet.get("service", "chat")["spec"]["selector"] == {"app": "web"}
+    assert "selector" not in fleet.get("service", "chat")["spec"], "nothing of the fleet's was merged into it"
     assert fleet.get("deployment", "chat-h100")["spec"]["template"]["spec"]["containers"][0]["image"] == "web:1"
     (ours,) = fleet.until("the pool having a Deployment of its own", lambda: fleet.children("chat", "deployments"))
     assert ours["metadata"]["name"] != "chat-h100"

@@ -4,8 +4,8 @@ A child is written when it is missing, when the desired manifest changed, or whe
 something else. What was found in sync, or was just written, is remembered by the hash of the live content, so that an
 object that a webhook keeps mutating is not written again and again.
 
-An object of somebody else that happens to have a child's name is never taken over: it is looked for, and a child is
-created without force. Only what carries our owner reference is written with force.
+An object of somebody else that happens to have a child's name is never taken over: a child is created without
+force, after a look where that makes no conflict. Only what carries our owner reference is written with force.
 """
 
 import asyncio
@@ -111,15 +111,15 @@ class Applier:
                 return False
             await self._write(kind, manifest, force=True)
             return True
-        await self._create(service, kind, manifest, look_first=child is not None or kind is not kube.DEPLOYMENT)
+        await self._create(service, kind, manifest, look_first=child is not None or kind is kube.SERVICE)
         return True
 
     async def _create(self, service: ServiceView, kind: kube.Kind, manifest: Manifest, *, look_first: bool) -> None:
         """Write what is not there yet, or is an orphan of ours.
 
-        The conflict of an unforced write does not protect everything: a Service with another port, or a budget with
-        the same number, takes our selector beside its own and then selects nothing. So these are looked at first; a
-        Deployment's selector cannot be changed, which spares its look.
+        The conflict of an unforced write protects an object of somebody else, with two exceptions that are looked at
+        first: a Service without a selector, such as `kubernetes`, would take ours; and what another service of ours
+        owns was written by the same field manager.
         """
         namespace, name = manifest["metadata"]["namespace"], manifest["metadata"]["name"]
         live = await self._live(kind, namespace, name) if look_first else None

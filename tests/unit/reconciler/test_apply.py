@@ -7,6 +7,7 @@ from typing import Any, cast
 import pytest
 
 from inference_fleet.api import labels
+from inference_fleet.api.conditions import Reason
 from inference_fleet.clients.kube import ApiError, Kind, KubeClient, Written
 from inference_fleet.observability.metrics import Metrics
 from inference_fleet.reconciler.apply import Applier
@@ -77,38 +78,40 @@ def test_what_is_missing_is_created_without_force() -> None:
     assert server.applied == [("PodDisruptionBudget", "chat-h100", False)]
 
 
-@pytest.mark.parametrize("known", [True, False])
-@pytest.mark.parametrize(
-    "owner", [{}, {"name": "chat-h", "uid": "uid-other"}, {"kind": "Database", "uid": "uid-database"}]
-)
-def test_an_object_of_somebody_else_is_not_even_tried(owner: objects.Json, known: bool) -> None:
+def test_a_service_without_a_selector_is_not_bent_to_the_fleet() -> None:
+    server = Server()
+    metadata = {**budget()["metadata"], "name": "kubernetes"}
+    server.objects["Service", "kubernetes"] = {"metadata": objects.meta("kubernetes"), "spec": {"ports": []}}
+    failures = apply(server, {"kind": "Service", "metadata": metadata, "spec": {"selector": {"role": "serving"}}})
+    assert (failures.reason, server.applied) == (Reason.NAME_CONFLICT, [])
+
+
+@pytest.mark.parametrize("owner", [{"name": "chat-h", "uid": "uid-other"}, {"kind": "Database", "uid": "uid-database"}])
+def test_a_child_of_another_owner_is_not_even_tried(owner: objects.Json) -> None:
     server, cache = Server(), Cache()
-    foreign = objects.live(budget(**owner))
-    if not owner:
-        foreign["metadata"] |= {"ownerReferences": [], "labels": {"app": "web"}}
-    server.objects["PodDisruptionBudget", "chat-h100"] = foreign
-    if known:
-        cache.put("PodDisruptionBudget", foreign)
+    server.objects["PodDisruptionBudget", "chat-h100"] = objects.live(budget(**owner))
+    cache.put("PodDisruptionBudget", server.objects["PodDisruptionBudget", "chat-h100"])
     assert apply(server, budget(), cache).taken_names == {"chat-h100"}
     assert server.applied == []
 
 
 def test_a_child_of_the_predecessor_is_waited_for() -> None:
-    server = Server()
+    server, cache = Server(), Cache()
     server.objects["PodDisruptionBudget", "chat-h100"] = objects.live(budget(uid="uid-predecessor"))
+    cache.put("PodDisruptionBudget", server.objects["PodDisruptionBudget", "chat-h100"])
     with pytest.raises(ApiError, match="predecessor"):
-        apply(server, budget())
+        apply(server, budget(), cache)
     assert server.applied == []
 
 
-def test_an_orphan_is_adopted_and_a_child_the_cache_missed_is_put_right() -> None:
+def test_an_orphan_is_adopted() -> None:
+    server, cache = Server(), Cache()
     orphan = objects.live(budget())
     orphan["metadata"]["ownerReferences"] = []
-    for body, force in ((orphan, False), (objects.live(budget()), True)):
-        server = Server()
-        server.objects["PodDisruptionBudget", "chat-h100"] = body
-        assert apply(server, budget()) == Failures()
-        assert server.applied == [("PodDisruptionBudget", "chat-h100", force)]
+    server.objects["PodDisruptionBudget", "chat-h100"] = orphan
+    cache.put("PodDisruptionBudget", orphan)
+    assert apply(server, budget(), cache) == Failures()
+    assert server.applied == [("PodDisruptionBudget", "chat-h100", False)]
 
 
 def test_what_was_written_is_neither_asked_for_nor_written_again() -> None:
