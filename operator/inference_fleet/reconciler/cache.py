@@ -29,6 +29,9 @@ SOON = 0.0
 LATER = 1.0
 """For a change that only status shows: a rollout's many small steps become one write."""
 
+_GONE_KEPT = 4096
+"""Deletions that are remembered: far more than come while one request is under way."""
+
 
 @dataclass(frozen=True, slots=True)
 class Observed:
@@ -58,6 +61,7 @@ class Cache:
         self._children: dict[Ref, ChildView] = {}
         self._pods: dict[Ref, PodState] = {}
         self._groups: dict[tuple[str, str], _Group] = {}
+        self._gone: dict[str, int] = {}
 
     def services(self) -> tuple[ServiceView, ...]:
         """Every known service."""
@@ -81,6 +85,9 @@ class Cache:
 
     def put(self, kind: str, body: Json) -> list[Due]:
         """Take in an object as the API server has it. Returns whose reconcile is due because of it."""
+        meta = body["metadata"]
+        if int(meta["resourceVersion"]) <= self._gone.get(meta["uid"], -1):
+            return []  # a page or an answer from before the deletion
         if kind == "InferenceService":
             return self._put_service(service_view(body))
         if kind == "Pod":
@@ -108,6 +115,9 @@ class Cache:
     def remove(self, kind: str, body: Json) -> list[Due]:
         """Forget a deleted object. Returns as `put`."""
         meta = body["metadata"]
+        self._gone[meta["uid"]] = int(meta["resourceVersion"])
+        if len(self._gone) > _GONE_KEPT:
+            del self._gone[next(iter(self._gone))]
         return self._remove((kind, meta["namespace"], meta["name"]), meta["uid"])
 
     def known(self, kind: str) -> dict[Ref, str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from inference_fleet.api import labels, names
 from inference_fleet.api.v1alpha1.spec import InferenceServiceSpec, Model, Pool, WarmPool
-from inference_fleet.api.v1alpha1.status import InferenceServiceStatus, PoolStatus
+from inference_fleet.api.v1alpha1.status import InferenceServiceStatus, ModelStatus, PoolStatus
 from inference_fleet.planning.lock import frozen_plan, lock_inputs
 from inference_fleet.planning.plan import PoolPlan
 from inference_fleet.planning.planner import merged_engine, plan_service
@@ -40,10 +40,21 @@ def model_source(model: Model) -> str:
     return hashlib.sha256(json.dumps(source, sort_keys=True).encode()).hexdigest()[:16]
 
 
+def known_model(spec: InferenceServiceSpec, status: InferenceServiceStatus) -> ModelStatus | None:
+    """The model in status, if it is of the source that the spec names."""
+    return status.model if status.model and status.model.source == model_source(spec.model) else None
+
+
+def pinned_model(spec: InferenceServiceSpec, status: InferenceServiceStatus) -> ModelStatus | None:
+    """The known model, once a pool is locked to it: until then newer bytes in the store take its place."""
+    return known_model(spec, status) if any(pool.lock for pool in status.pools) else None
+
+
 def pinned_digest(spec: InferenceServiceSpec, status: InferenceServiceStatus, stored: StoredModel | None) -> str | None:
     """The digest that pods of this revision pull: the one in status, until the spec names another source."""
-    if status.model is not None and status.model.source == model_source(spec.model) and status.model.digest:
-        return status.model.digest
+    pinned = pinned_model(spec, status)
+    if pinned is not None and pinned.digest:
+        return pinned.digest
     return stored.digest if stored else None
 
 

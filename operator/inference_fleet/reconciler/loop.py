@@ -150,8 +150,8 @@ class Loop:
     def _decide(self, service: ServiceView, failures: Failures) -> Outcome:
         observed = self.cache.observed(service.key)
 
-        def answer(model: Model) -> ModelRead:
-            return self._models.answer(service.key.namespace, model)
+        def answer(model: Model, known_digest: str | None) -> ModelRead:
+            return self._models.answer(service.key.namespace, model, known_digest)
 
         return reconcile(service, observed, answer, failures, self._policy, self._clock())
 

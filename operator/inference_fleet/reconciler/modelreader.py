@@ -3,10 +3,14 @@
 A reconcile never waits for a store: it takes the last answer, or says that it wants one and is woken when it is there.
 So a store that hangs delays only the services that use it. Services of one namespace with the same model and store
 share one question; across namespaces nothing is shared, because credentials differ.
+
+The bytes under an address may change. Whoever meets an answer for the first time gets none that is older than a few
+seconds, or it would pin bytes that are gone; whoever knows its digest already keeps it until there is a newer one.
 """
 
 import asyncio
 import contextlib
+import weakref
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -20,7 +24,12 @@ Read = Callable[[str, Model], Awaitable[StoredModel | ModelUnreadable]]
 Wake = Callable[[ServiceKey, float], None]
 
 _AT_ONCE = 8
+_AT_ONCE_PER_NAMESPACE = 4
+"""Half of all: stores that hang, however many services name them, leave room for other namespaces."""
 _KEPT = 1024
+_NEW_SECONDS = 10.0
+_REFRESH_SECONDS = 60.0
+_VALID_SECONDS = 180.0
 _FIRST_RETRY_SECONDS = 5.0
 _LAST_RETRY_SECONDS = 60.0
 
@@ -28,6 +37,7 @@ _LAST_RETRY_SECONDS = 60.0
 @dataclass(slots=True)
 class _Question:
     answer: ModelRead = None
+    answered_at: float = 0.0
     failures: int = 0
     ask_again_at: float = 0.0
     waiting: set[ServiceKey] = field(default_factory=set)
@@ -41,24 +51,28 @@ class ModelReader:
         """Ask with `read`, at most eight questions at once."""
         self._read = read
         self._slots = asyncio.Semaphore(_AT_ONCE)
+        self._slots_of: weakref.WeakValueDictionary[str, asyncio.Semaphore] = weakref.WeakValueDictionary()
         self._questions: OrderedDict[tuple[str, str], _Question] = OrderedDict()
 
-    def answer(self, namespace: str, model: Model) -> ModelRead:
-        """The last answer for a model; None where there is none yet."""
+    def answer(self, namespace: str, model: Model, known_digest: str | None = None) -> ModelRead:
+        """The last answer for a model; None where there is none yet, or none that is new enough to be believed."""
         question = self._questions.get((namespace, model_source(model)))
-        return question.answer if question else None
+        if question is None or not isinstance(question.answer, StoredModel):
+            return question.answer if question else None
+        valid = _VALID_SECONDS if question.answer.digest == known_digest else _NEW_SECONDS
+        return question.answer if _now() < question.answered_at + valid else None
 
     def ask(self, key: ServiceKey, model: Model, wake: Wake) -> None:
-        """Ask for a model unless it is being asked for, or failed a moment ago; `wake` the service with the answer."""
+        """Ask for a model unless it is being asked for, or was a moment ago; `wake` the service with the answer."""
         where = (key.namespace, model_source(model))
         question = self._questions.setdefault(where, _Question())
         self._questions.move_to_end(where)
         question.waiting.add(key)
-        now = asyncio.get_running_loop().time()
         if question.task is not None:
             return
-        if question.ask_again_at > now:
-            wake(key, question.ask_again_at - now)
+        wait = question.ask_again_at - _now()
+        if wait > 0:
+            wake(key, _REFRESH_SECONDS if isinstance(question.answer, StoredModel) else wait)
             return
         question.task = asyncio.create_task(self._ask(key.namespace, model, question, wake), name=f"read {model.uri}")
         self._forget_oldest()
@@ -73,14 +87,20 @@ class ModelReader:
                 await task
 
     async def _ask(self, namespace: str, model: Model, question: _Question, wake: Wake) -> None:
-        async with self._slots:
-            question.answer = await self._read(namespace, model)
-        question.task = None
+        slots = self._slots_of.setdefault(namespace, asyncio.Semaphore(_AT_ONCE_PER_NAMESPACE))
+        try:
+            async with slots, self._slots:
+                question.answer = await self._read(namespace, model)
+        finally:
+            question.task = None
+        question.answered_at = _now()
         retry = 0.0
         if isinstance(question.answer, ModelUnreadable):
             question.failures += 1
             retry = min(_LAST_RETRY_SECONDS, _FIRST_RETRY_SECONDS * 2 ** min(question.failures - 1, 8))
-            question.ask_again_at = asyncio.get_running_loop().time() + retry
+        else:
+            question.failures = 0
+        question.ask_again_at = question.answered_at + (retry or _NEW_SECONDS)
         waiting, question.waiting = question.waiting, set()
         for key in waiting:
             wake(key, 0.0)
@@ -93,3 +113,7 @@ class ModelReader:
             if question.task is not None:
                 return
             del self._questions[where]
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

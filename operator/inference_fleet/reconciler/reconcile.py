@@ -37,18 +37,19 @@ from inference_fleet.resources.service import CLIENT_PORT
 def reconcile(
     service: ServiceView,
     observed: Observed,
-    answer: Callable[[Model], ModelRead],
+    answer: Callable[[Model, str | None], ModelRead],
     failures: Failures,
     policy: Policy,
     now: datetime,
 ) -> Outcome:
-    """Decide what to do about one service. `answer` tells what the store last said of a model."""
+    """Decide what to do about one service. `answer` tells what the store last said of a model of a known digest."""
     status = read_status(service.status)
     observed = observed.owned_by(service.uid)
     spec, refusal = read_spec(service, policy)
     if spec is None:
         return _held(service, observed, status, refusal, now)
-    model = answer(spec.model)
+    known = fleet.known_model(spec, status)
+    model = answer(spec.model, known.digest if known else None)
     stored = StoredModel(None, None, None) if spec.model.uri.startswith("pvc://") else None
     if isinstance(model, StoredModel):
         stored = model
@@ -67,8 +68,15 @@ def reconcile(
         roles=tuple(change for pool in pools for change in pool.roles),
         desired=desired,
         prune=_prune(observed, pools, desired),
-        wants_model=spec.model if unplanned and stored is None else None,
+        wants_model=spec.model if _wants_model(pools, stored, model) else None,
     )
+
+
+def _wants_model(pools: Sequence[PoolState], stored: StoredModel | None, read: ModelRead) -> bool:
+    """Whether the store is to be asked: facts are missing, or no plan works with them and they may be mended."""
+    if any(pool.plan is None for pool in pools):
+        return stored is None
+    return isinstance(read, StoredModel) and any(pool.plan and not pool.plan.feasible for pool in pools)
 
 
 def read_spec(service: ServiceView, policy: Policy) -> tuple[InferenceServiceSpec | None, str]:
@@ -151,7 +159,7 @@ def _manifests(
 ) -> tuple[Manifest, ...]:
     if not targets:
         return ()
-    pinned = status.model if status.model and status.model.source == fleet.model_source(spec.model) else None
+    pinned = fleet.pinned_model(spec, status)
     source = ModelSource(
         digest=fleet.pinned_digest(spec, status, stored),
         bytes=pinned.bytes if pinned and pinned.bytes else stored.bytes if stored else None,
@@ -205,11 +213,12 @@ def _status(
 ) -> InferenceServiceStatus:
     known = {pool.name: pool for pool in before.pools}
     pool_statuses = tuple(pool_status(pool, known.get(pool.name)) for pool in pools)
-    source = fleet.model_source(spec.model)
-    model_status = before.model if before.model and before.model.source == source else None
-    if model_status is None and stored is not None and stored.digest is not None:
+    model_status = fleet.known_model(spec, before)
+    if fleet.pinned_model(spec, before) is None and stored is not None and stored.digest is not None:
         weights = stored.facts.weights_bytes if stored.facts else None
-        model_status = ModelStatus(source=source, digest=stored.digest, bytes=stored.bytes, weights_bytes=weights)
+        model_status = ModelStatus(
+            source=fleet.model_source(spec.model), digest=stored.digest, bytes=stored.bytes, weights_bytes=weights
+        )
     return InferenceServiceStatus(
         observed_generation=service.generation,
         conditions=conditions(

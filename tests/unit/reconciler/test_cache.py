@@ -84,3 +84,23 @@ def test_a_pod_relabelled_to_another_service_moves_there() -> None:
     cache.put("Pod", objects.pod("a", version=1))
     cache.put("Pod", objects.pod("a", version=2, service="other"))
     assert cache.observed(CHAT).pods == ()
+
+
+def test_an_answer_that_comes_after_the_deletion_brings_nothing_back() -> None:
+    cache = Cache()
+    cache.put("InferenceService", objects.service())
+    cache.put("Pod", objects.pod("a", version=10))
+    cache.remove("Pod", objects.pod("a", version=12))
+    assert cache.put("Pod", objects.pod("a", version=11, role="warm")) == []
+    assert cache.observed(CHAT).pods == ()
+    cache.remove("InferenceService", objects.service(version=20))
+    assert cache.put("InferenceService", objects.service(version=19)) == []
+    assert cache.services() == ()
+
+
+def test_an_object_that_only_left_the_watch_comes_back_with_its_next_version() -> None:
+    cache = Cache()
+    cache.put("InferenceService", objects.service())
+    cache.put("Pod", objects.pod("a", version=10))
+    cache.remove("Pod", objects.pod("a", version=12))  # its label was taken away
+    assert cache.put("Pod", objects.pod("a", version=13)) == [(CHAT, SOON)]

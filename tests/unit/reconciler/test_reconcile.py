@@ -61,7 +61,7 @@ class World:
         service = self.cache.service(CHAT)
         assert service is not None
 
-        def answer(_: Model) -> ModelRead:
+        def answer(_: Model, known_digest: str | None) -> ModelRead:
             return self.model
 
         return reconcile(service, self.cache.observed(CHAT), answer, failures, self.policy, NOW)
@@ -399,3 +399,18 @@ def test_a_warning_of_the_planner_stays_as_long_as_its_plan() -> None:
     loaded(world, ["a", "b"])
     assert condition(world.settle().status, "Planned") == ("True", Reason.MODEL_NOT_CHECKED)
     assert world.settle().status == world.settle().status
+
+
+def test_a_model_that_cannot_be_planned_is_asked_for_again_and_its_mended_bytes_are_taken() -> None:
+    pools = [
+        {"name": "h100", "gpu": "NVIDIA-H100-80GB-HBM3", "tensorParallelSize": 8, "replicas": {"min": 1, "max": 1}}
+    ]
+    odd = facts(num_attention_heads=28, num_key_value_heads=28, hidden_size=3584, head_dim=128)
+    world = World(objects.service(**S3, pools=pools), model=StoredModel("sha256:aaa", 1, odd))
+    assert world.settle().wants_model is not None
+    world.model = StoredModel("sha256:bbb", 16 << 30, facts())
+    outcome = world.settle()
+    assert outcome.wants_model is None
+    assert outcome.status.model is not None
+    assert outcome.status.model.digest == "sha256:bbb"
+    assert deployment_of(world)["spec"]["template"]["spec"]["initContainers"][0]["command"][-1] == "sha256:bbb"
