@@ -12,6 +12,7 @@ ENGINES_SUFFIX = "-engines"
 """What the headless Service has over the client Service; a service itself may not be named so."""
 _DNS_1035 = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 _LABEL_VALUE = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
+_CUT = re.compile(r".{54}-[0-9a-f]{8}")
 
 
 def stable_hash(text: str, length: int = 8) -> str:
@@ -35,11 +36,14 @@ def dns_label(text: str) -> str:
 
 
 def label_value(text: str) -> str:
-    """`text` as a label value: itself if it is legal, else cleaned, cut and hashed."""
-    if len(text) <= MAX_LABEL and _LABEL_VALUE.fullmatch(text):
+    """`text` as a label value: itself if it is legal, else cleaned, cut and hashed.
+
+    A name that is written like a cut and hashed one is hashed too, or its pods would pass for those of the long name.
+    """
+    if len(text) <= MAX_LABEL and _LABEL_VALUE.fullmatch(text) and not _CUT.fullmatch(text):
         return text
     cleaned = re.sub(r"[^A-Za-z0-9_.-]+", "-", text).strip("-._") or "x"
-    return _shorten(text, cleaned)
+    return f"{cleaned[: MAX_LABEL - 9]}-{stable_hash(text)}"
 
 
 def client_service(service: str) -> str:

@@ -8,6 +8,7 @@ counts, roles and prices never reach the template.
 from typing import Any
 
 from inference_fleet.api import labels
+from inference_fleet.api.v1alpha1.spec import Toleration
 from inference_fleet.resources.drain import Drain
 from inference_fleet.resources.engine import engine_container
 from inference_fleet.resources.environment import scratch_volume
@@ -67,12 +68,16 @@ def _placement(fleet: Fleet, target: PoolTarget) -> dict[str, Any]:
         ],
     }
     if pool.tolerations:
-        placement["tolerations"] = [
-            toleration.model_dump(mode="json", by_alias=True, exclude_none=True) for toleration in pool.tolerations
-        ]
+        placement["tolerations"] = [_toleration(toleration) for toleration in pool.tolerations]
     secrets = dict.fromkeys([*(fleet.spec.image_pull_secrets or ()), *fleet.settings.image_pull_secrets])
     if secrets:
         placement["imagePullSecrets"] = [{"name": name} for name in secrets]
     if pool.priority_class_name:
         placement["priorityClassName"] = pool.priority_class_name
     return placement
+
+
+def _toleration(toleration: Toleration) -> dict[str, Any]:
+    """As the API server stores it: an empty value is dropped there, and would look like drift."""
+    given = toleration.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return {key: value for key, value in given.items() if value != ""}

@@ -43,6 +43,11 @@ def test_long_names_with_a_common_beginning_stay_apart() -> None:
     assert names.pool_child(one, "h100") != names.pool_child(other, "h100")
 
 
+@pytest.mark.parametrize("long", ["s" * 80, "s" * 53 + "-" * 10 + "t" * 20])
+def test_nobody_can_take_the_label_of_a_long_name(long: str) -> None:
+    assert names.label_value(names.label_value(long)) != names.label_value(long)
+
+
 def test_the_two_readings_of_a_joined_name_stay_apart() -> None:
     assert names.pool_child("chat", "h100-a") == names.pool_child("chat-h100", "a")
     assert names.pool_child_fallback("chat", "h100-a") != names.pool_child_fallback("chat-h100", "a")

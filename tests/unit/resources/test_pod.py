@@ -109,3 +109,8 @@ def test_pods_of_a_pool_spread_over_nodes_but_are_not_held_back_by_it() -> None:
 @pytest.mark.parametrize("field", ["tolerations", "imagePullSecrets", "priorityClassName"])
 def test_what_is_left_out_is_not_rendered_empty(field: str) -> None:
     assert field not in pod_of(fleet())
+
+
+def test_an_empty_toleration_value_is_left_out_as_the_api_server_leaves_it_out() -> None:
+    pod = pod_of(fleet(spec(pool={"tolerations": [{"key": "spot", "operator": "Equal", "value": ""}]})))
+    assert pod["tolerations"] == [{"key": "spot", "operator": "Equal"}]
