@@ -60,7 +60,7 @@ class Loop:
         self._namespaces: tuple[str | None, ...] = namespaces or (None,)
         self._clock = clock
         self._applier = Applier(client, self.cache, metrics)
-        self._failures: dict[str, Failures] = {}
+        self._failures: dict[ServiceKey, tuple[str, Failures]] = {}
         metrics.follow_queue(lambda: len(self.queue))
         metrics.follow_fleet(self._statuses)
 
@@ -127,8 +127,11 @@ class Loop:
     async def _reconcile(self, key: ServiceKey) -> None:
         service = self.cache.service(key)
         if service is None or service.deleting:
+            self._failures.pop(key, None)
             return
-        before = self._failures.get(service.uid, Failures())
+        uid, before = self._failures.get(key, (service.uid, Failures()))
+        if uid != service.uid:
+            before = Failures()
         outcome = self._decide(service, before)
         if outcome.wants_model is not None:
             self._models.ask(key, outcome.wants_model, self.queue.add)
@@ -157,9 +160,9 @@ class Loop:
 
     def _remember(self, service: ServiceView, failures: Failures, before: Failures) -> None:
         if failures == Failures():
-            self._failures.pop(service.uid, None)
+            self._failures.pop(service.key, None)
         else:
-            self._failures[service.uid] = failures
+            self._failures[service.key] = (service.uid, failures)
         if failures.taken_names != before.taken_names:
             self.queue.add(service.key)
 

@@ -1,0 +1,53 @@
+"""What the loop remembers between passes goes with the service."""
+
+import asyncio
+from typing import Any, cast
+
+from inference_fleet.catalog.gpus import GpuCatalog
+from inference_fleet.clients.kube import ApiError, KubeClient
+from inference_fleet.observability.metrics import Metrics
+from inference_fleet.reconciler.loop import Loop
+from inference_fleet.reconciler.modelreader import ModelReader
+from inference_fleet.reconciler.outcome import Policy
+from inference_fleet.resources.inputs import RenderSettings
+from tests.unit.reconciler import objects
+
+
+class Refusing:
+    """An API server that admits no child."""
+
+    async def get(self, *_: Any) -> objects.Json:
+        raise ApiError(404, "NotFound", "not found")
+
+    async def apply(self, *_: Any, **__: Any) -> objects.Json:
+        raise ApiError(403, "Forbidden", "denied by policy")
+
+    async def apply_status(self, *_: Any) -> objects.Json:
+        raise ApiError(404, "NotFound", "not found")
+
+
+async def until_idle(loop: Loop) -> None:
+    while any(due <= asyncio.get_running_loop().time() for due in loop.queue._due.values()) or loop.queue._working:
+        await asyncio.sleep(0.01)
+
+
+def test_what_failed_for_a_service_is_forgotten_with_it_and_does_not_follow_its_name() -> None:
+    async def story() -> None:
+        reader = ModelReader(cast("Any", None))
+        policy = Policy(render=RenderSettings(operator_image="operator:1"), catalog=GpuCatalog.builtin())
+        loop = Loop(cast("KubeClient", Refusing()), reader, policy, Metrics())
+        loop.listed = True
+        worker = asyncio.create_task(loop.work())
+        for number in range(3):
+            body = objects.service(f"chat-{number}")
+            loop.see("InferenceService", "ADDED", body)
+            await until_idle(loop)
+            assert len(loop._failures) == 1
+            loop.see("InferenceService", "DELETED", body)
+            await until_idle(loop)
+        assert not loop._failures
+        assert not loop.queue._failures
+        worker.cancel()
+        await asyncio.gather(worker, return_exceptions=True)
+
+    asyncio.run(asyncio.wait_for(story(), 5))
