@@ -27,7 +27,8 @@ class Refusing:
 
 
 async def until_idle(loop: Loop) -> None:
-    while any(due <= asyncio.get_running_loop().time() for due in loop.queue._due.values()) or loop.queue._working:
+    now = asyncio.get_running_loop().time
+    while any(due <= now() for due in loop.queue._due.values()) or loop.queue._working:  # noqa: ASYNC110
         await asyncio.sleep(0.01)
 
 
