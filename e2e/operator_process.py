@@ -81,6 +81,7 @@ class OperatorProcess:
             "metrics_port": str(self.port),
             "log_format": "text",
             "allowed_store_networks": "127.0.0.0/8",
+            "lease_namespace": NAMESPACE,
         } | self._settings
         variables = {f"INFERENCE_FLEET_{key.upper()}": value for key, value in settings.items()}
         return {"KUBECONFIG": str(kubeconfig), **variables}

@@ -100,6 +100,10 @@ class Settings(BaseModel):
     """YAML file with GPU types that are added to the built-in catalogue or replace entries of it; none: the
     built-in ones only."""
 
+    lease_namespace: Namespace | None = None
+    """Namespace of the Lease that makes one of several operators the writer: the operator's own. None: no Lease is
+    taken, and nobody else may be running."""
+
     workers: Annotated[int, Field(ge=1, le=64)] = 8
     """How many services are reconciled at once. More hides the latency of the API server and loads it more."""
 

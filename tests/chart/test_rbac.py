@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from e2e.manifests import NAMESPACE
 from tests.chart.conftest import Objects, Render, kind
 from tests.chart.values import ALL
 
@@ -21,6 +22,7 @@ NEEDED = {
     ("events.k8s.io", "events"): {"create", "patch"},
 }
 SECRETS = {("", "secrets"): {"get"}}
+LEASE = {("coordination.k8s.io", "leases"): {"get", "create", "update"}}
 
 Rights = dict[tuple[str, str], set[str]]
 
@@ -47,21 +49,22 @@ def rights_of_the_operator(objects: Objects) -> dict[str | None, Rights]:
 
 
 def test_by_default_the_operator_has_exactly_what_it_needs_everywhere(render: Render) -> None:
-    assert rights_of_the_operator(render()) == {None: NEEDED | SECRETS}
+    assert rights_of_the_operator(render()) == {None: NEEDED | SECRETS, NAMESPACE: LEASE}
 
 
 def test_secrets_can_be_limited_to_namespaces(render: Render) -> None:
     rights = rights_of_the_operator(render({"secrets": {"namespaces": ["team-a"]}}))
-    assert rights == {None: NEEDED, "team-a": SECRETS}
+    assert rights == {None: NEEDED, "team-a": SECRETS, NAMESPACE: LEASE}
 
 
 def test_with_listed_namespaces_nothing_is_allowed_elsewhere(render: Render) -> None:
     watched = {"watch": {"namespaces": ["team-a", "team-b"]}}
     objects = render(watched)
-    assert rights_of_the_operator(objects) == {"team-a": NEEDED | SECRETS, "team-b": NEEDED | SECRETS}
+    everything = NEEDED | SECRETS
+    assert rights_of_the_operator(objects) == {"team-a": everything, "team-b": everything, NAMESPACE: LEASE}
     assert kind(objects, "ClusterRoleBinding") == []
     rights = rights_of_the_operator(render(watched | {"secrets": {"namespaces": ["team-b"]}}))
-    assert rights == {"team-a": NEEDED, "team-b": NEEDED | SECRETS}
+    assert rights == {"team-a": NEEDED, "team-b": everything, NAMESPACE: LEASE}
 
 
 @pytest.mark.parametrize("values", ALL.values(), ids=ALL.keys())

@@ -79,7 +79,7 @@ def test_values_become_settings(render: Render) -> None:
 def test_the_charts_defaults_are_the_operators(render: Render) -> None:
     settings = Settings.from_environ(environment(render()))
     assert settings.operator_image == f"ghcr.io/inference-fleet/operator:{version('inference-fleet')}"
-    assert settings == Settings(operator_image=settings.operator_image)
+    assert settings == Settings(operator_image=settings.operator_image, lease_namespace=NAMESPACE)
 
 
 def test_the_gpu_catalogue_is_mounted_where_the_operator_looks(render: Render) -> None:

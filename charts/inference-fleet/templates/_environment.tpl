@@ -28,6 +28,8 @@
 - name: INFERENCE_FLEET_GPU_CATALOG
   value: /etc/inference-fleet/gpus.yaml
 {{- end }}
+- name: INFERENCE_FLEET_LEASE_NAMESPACE
+  value: {{ .Release.Namespace | quote }}
 - name: INFERENCE_FLEET_WORKERS
   value: {{ .Values.workers | quote }}
 - name: INFERENCE_FLEET_RESYNC_SECONDS

@@ -44,6 +44,17 @@ label; Secrets are read one by one by name and never listed.
   verbs: [get]
 {{- end }}
 
+{{- /* Which of the replicas writes: one Lease in the operator's own namespace. A create cannot be limited to a name. */}}
+{{- define "inference-fleet.leaseRule" -}}
+- apiGroups: [coordination.k8s.io]
+  resources: [leases]
+  verbs: [create]
+- apiGroups: [coordination.k8s.io]
+  resources: [leases]
+  resourceNames: [inference-fleet]
+  verbs: [get, update]
+{{- end }}
+
 {{- /* A role and its binding. Arguments: root, kind (Role or ClusterRole), namespace, name, rules. */}}
 {{- define "inference-fleet.grant" -}}
 ---

@@ -3,7 +3,9 @@
 import asyncio
 import logging
 import os
+import socket
 import sys
+import uuid
 from urllib.parse import urlsplit
 
 import click
@@ -12,7 +14,9 @@ import kopf
 from inference_fleet.catalog.gpus import GpuCatalog
 from inference_fleet.cli import BadInput
 from inference_fleet.cli.input import load_catalog
+from inference_fleet.cli.leading import LEASE_NAME, Leading
 from inference_fleet.clients.kube import KubeClient
+from inference_fleet.clients.lease import Lease
 from inference_fleet.handlers.watch import NoMemories, watch_registry, watch_settings
 from inference_fleet.observability import health
 from inference_fleet.observability import logging as logs
@@ -60,35 +64,31 @@ async def _run(settings: Settings, catalog: GpuCatalog) -> int:
         )
         models = ModelReader(store.read)
         loop = Loop(client, models, policy, metrics, namespaces=settings.watch_namespaces)
-        tasks = _start(loop, settings)
+        lease = _lease(client, settings)
+        leading = Leading(loop, lease, settings)
         ports = {settings.health_port, settings.metrics_port}
-        server = await health.serve(ports, lambda: _ended(tasks), lambda: _not_ready(loop), metrics)
+        server = await health.serve(ports, leading.wrong, leading.not_ready, metrics)
         try:
-            await _watch(loop, client, settings)
+            await leading.run(lambda stop, started: _watch(loop, client, settings, stop, started))
         finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
             await models.close()
             await server.cleanup()
     logger.info("stopped")
     return 0
 
 
-def _start(loop: Loop, settings: Settings) -> list[asyncio.Task[None]]:
-    """Start the loop's tasks before kopf: it cancels whatever is started after it."""
-
-    async def list_then_resync() -> None:
-        await loop.list_all()
-        logger.info("the cluster is listed; reconciling")
-        await loop.resync(settings.resync_seconds)
-
-    workers = [asyncio.create_task(loop.work(), name=f"worker {n}") for n in range(settings.workers)]
-    return [*workers, asyncio.create_task(list_then_resync(), name="resync")]
+def _lease(client: KubeClient, settings: Settings) -> Lease | None:
+    if settings.lease_namespace is None:
+        return None
+    # A container that starts again in the same pod is another writer, so the pod's name is not enough.
+    identity = f"{socket.gethostname()}_{uuid.uuid4().hex[:8]}"
+    return Lease(client, settings.lease_namespace, LEASE_NAME, identity)
 
 
-async def _watch(loop: Loop, client: KubeClient, settings: Settings) -> None:
-    """Watch until SIGTERM or SIGINT. Events that come before the list is complete only fill the cache."""
+async def _watch(
+    loop: Loop, client: KubeClient, settings: Settings, stop: asyncio.Event, started: asyncio.Event
+) -> None:
+    """Watch until told to stop. Events that come before the list is complete only fill the cache."""
     await kopf.operator(
         registry=watch_registry(loop, client),
         settings=watch_settings(),
@@ -96,13 +96,6 @@ async def _watch(loop: Loop, client: KubeClient, settings: Settings) -> None:
         standalone=True,
         clusterwide=not settings.watch_namespaces,
         namespaces=settings.watch_namespaces,
+        stop_flag=stop,
+        ready_flag=started,
     )
-
-
-def _ended(tasks: list[asyncio.Task[None]]) -> str | None:
-    ended = [task.get_name() for task in tasks if task.done()]
-    return f"ended: {', '.join(ended)}" if ended else None
-
-
-def _not_ready(loop: Loop) -> str | None:
-    return None if loop.listed else "the cluster is not listed yet"

@@ -188,6 +188,10 @@ class KubeClient:
             if not error.not_found:
                 raise
 
+    async def replace(self, kind: Kind, namespace: str, name: str, body: Json) -> None:
+        """Replace an object; a 409 if it is no longer of the resource version in `body`."""
+        await self._request("PUT", kind.path(namespace, name), body=body)
+
     async def create(self, kind: Kind, namespace: str, body: Json) -> None:
         """Create an object."""
         await self._request("POST", kind.path(namespace), body=body)
