@@ -85,9 +85,8 @@ class Cache:
 
     def put(self, kind: str, body: Json) -> list[Due]:
         """Take in an object as the API server has it. Returns whose reconcile is due because of it."""
-        meta = body["metadata"]
-        if int(meta["resourceVersion"]) <= self._gone.get(meta["uid"], -1):
-            return []  # a page or an answer from before the deletion
+        if self._is_gone(body["metadata"]["uid"], int(body["metadata"]["resourceVersion"])):
+            return []
         if kind == "InferenceService":
             return self._put_service(service_view(body))
         if kind == "Pod":
@@ -96,6 +95,8 @@ class Cache:
 
     def put_child(self, new: ChildView) -> list[Due]:
         """Take in a child's view: from an event, or from the answer to a write."""
+        if self._is_gone(new.uid, new.version):
+            return []
         ref = (new.kind, new.namespace, new.name)
         old = self._children.get(ref)
         if old is None or old.uid != new.uid:
@@ -133,6 +134,10 @@ class Cache:
         living = set(alive)
         ghosts = [(ref, uid) for ref, uid in known_before.items() if uid not in living]
         return [due for ref, uid in ghosts for due in self._remove(ref, uid)]
+
+    def _is_gone(self, uid: str, version: int) -> bool:
+        """Whether this is a page or an answer from before the object's deletion, which was told already."""
+        return version <= self._gone.get(uid, -1)
 
     def _put_service(self, new: ServiceView) -> list[Due]:
         old = self._services.get(new.key)

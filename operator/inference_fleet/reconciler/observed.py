@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from inference_fleet.api import labels
+from inference_fleet.api.names import label_value
 from inference_fleet.reconciler import podhealth
 from inference_fleet.resources.modelpull import recorded_pull_image
 from inference_fleet.warmpool.pods import PodView
@@ -151,7 +152,7 @@ def child_view(kind: str, body: Json) -> ChildView:
         name=meta["name"],
         uid=meta["uid"],
         version=int(meta["resourceVersion"]),
-        service_label=(meta.get("labels") or {}).get(labels.SERVICE, ""),
+        service_label=_service_label(meta, owner),
         owner_uid=owner["uid"] if owner else None,
         pool=(meta.get("labels") or {}).get(labels.POOL),
         applied=annotations.get(labels.APPLIED_HASH),
@@ -190,6 +191,14 @@ def pod_state(body: Json) -> PodState:
         view=view,
         trouble=podhealth.trouble(status),
     )
+
+
+def _service_label(meta: Json, owner: Json | None) -> str:
+    """By the owner, which is there even where the label was taken away by hand; by the label for what has none."""
+    if owner is not None and owner["kind"] == labels.KIND:
+        return label_value(owner["name"])
+    label: str = (meta.get("labels") or {}).get(labels.SERVICE, "")
+    return label
 
 
 def _template(body: Json) -> TemplateView:

@@ -1,7 +1,7 @@
 """The picture of the cluster stays right whatever order the events come in."""
 
 from inference_fleet.reconciler.cache import LATER, SOON, Cache
-from inference_fleet.reconciler.observed import ServiceKey
+from inference_fleet.reconciler.observed import ServiceKey, child_view
 from tests.unit.reconciler import objects
 
 CHAT = ServiceKey("team-a", "chat")
@@ -104,3 +104,21 @@ def test_an_object_that_only_left_the_watch_comes_back_with_its_next_version() -
     cache.put("Pod", objects.pod("a", version=10))
     cache.remove("Pod", objects.pod("a", version=12))  # its label was taken away
     assert cache.put("Pod", objects.pod("a", version=13)) == [(CHAT, SOON)]
+
+
+def test_the_answer_to_a_write_does_not_bring_a_deleted_child_back() -> None:
+    cache = Cache()
+    cache.put("InferenceService", objects.service())
+    manifest = {"metadata": {"name": "chat", "labels": objects.pod("x")["metadata"]["labels"]}, "spec": {}}
+    cache.remove("Service", objects.live(manifest, version=9))
+    assert cache.put_child(child_view("Service", objects.live(manifest, version=8)).as_verified("hash")) == []
+    assert cache.observed(CHAT).children == ()
+
+
+def test_a_child_whose_label_was_taken_away_is_still_its_owners() -> None:
+    cache = Cache()
+    cache.put("InferenceService", objects.service())
+    owner = {"kind": "InferenceService", "name": "chat", "uid": "uid-chat", "controller": True}
+    manifest = {"metadata": {"name": "chat-l4", "labels": {}, "ownerReferences": [owner]}, "spec": {}}
+    assert cache.put("Service", objects.live(manifest)) == [(CHAT, SOON)]
+    assert [child.name for child in cache.observed(CHAT).children] == ["chat-l4"]
