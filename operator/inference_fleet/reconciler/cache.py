@@ -1,7 +1,8 @@
 """The operator's picture of the cluster, kept by watches and mended by lists.
 
 Versions order the events: what is older than what is known is dropped, so that a late event cannot undo what a write
-of ours already told. A watch can lose deletions across a re-list; `sweep` removes what a full list no longer has.
+of ours already told, nor bring back the predecessor of an object of the same name. A watch can lose deletions across
+a re-list; `sweep` removes what a full list no longer has.
 """
 
 from collections.abc import Iterable, Mapping
@@ -99,6 +100,8 @@ class Cache:
             return []
         ref = (new.kind, new.namespace, new.name)
         old = self._children.get(ref)
+        if old is not None and old.uid != new.uid and old.version > new.version:
+            return []
         if old is None or old.uid != new.uid:
             self._join(ref, new.service_label, old)
             self._children[ref] = new
@@ -142,7 +145,7 @@ class Cache:
     def _put_service(self, new: ServiceView) -> list[Due]:
         old = self._services.get(new.key)
         same = old is not None and old.uid == new.uid
-        if old is not None and same and old.version >= new.version:
+        if old is not None and old.version >= new.version:
             return []
         self._services[new.key] = new
         self._keys[(new.key.namespace, label_value(new.key.name))] = new.key
@@ -154,7 +157,7 @@ class Cache:
     def _put_pod(self, new: PodState) -> list[Due]:
         ref = ("Pod", new.namespace, new.view.name)
         old = self._pods.get(ref)
-        if old is not None and old.view.uid == new.view.uid and old.version >= new.version:
+        if old is not None and old.version >= new.version:
             return []
         self._join(ref, new.service_label, old)
         self._pods[ref] = new

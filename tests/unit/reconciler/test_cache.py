@@ -122,3 +122,19 @@ def test_a_child_whose_label_was_taken_away_is_still_its_owners() -> None:
     manifest = {"metadata": {"name": "chat-l4", "labels": {}, "ownerReferences": [owner]}, "spec": {}}
     assert cache.put("Service", objects.live(manifest)) == [(CHAT, SOON)]
     assert [child.name for child in cache.observed(CHAT).children] == ["chat-l4"]
+
+
+def test_a_late_event_of_the_predecessor_does_not_displace_its_successor() -> None:
+    cache = Cache()
+    old, new = objects.service(version=10), objects.service(version=20)
+    new["metadata"]["uid"] = "uid-successor"
+    cache.put("InferenceService", new)
+    assert cache.put("InferenceService", old) == []
+    assert cache.remove("InferenceService", objects.service(version=15)) == []
+    assert [view.uid for view in cache.services()] == ["uid-successor"]
+    manifest = {"metadata": {"name": "chat", "labels": objects.pod("x")["metadata"]["labels"]}, "spec": {}}
+    child = objects.live(manifest, version=20)
+    child["metadata"]["uid"] = "uid-successor"
+    cache.put("Service", child)
+    assert cache.put("Service", objects.live(manifest, version=10)) == []
+    assert [view.uid for view in cache.observed(CHAT).children] == ["uid-successor"]
