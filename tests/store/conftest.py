@@ -5,7 +5,7 @@ import os
 import secrets
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,13 +41,21 @@ Start = Callable[..., subprocess.Popen[str]]
 
 
 @pytest.fixture
-def start(s3: S3) -> Start:
+def start(s3: S3) -> Iterator[Start]:
+    """Start a pull; what still runs at the end of the test is killed."""
+    started: list[subprocess.Popen[str]] = []
+
     def begin(uri: str, dest: Path, *options: str, **env: str | None) -> subprocess.Popen[str]:
         command = [*COMMAND, uri, str(dest), "--output", "json", *options]
         pipe = subprocess.PIPE
-        return subprocess.Popen(command, env=environment(s3, env), stdout=pipe, stderr=pipe, text=True)
+        process = subprocess.Popen(command, env=environment(s3, env), stdout=pipe, stderr=pipe, text=True)
+        started.append(process)
+        return process
 
-    return begin
+    yield begin
+    for process in started:
+        with process:
+            process.kill()
 
 
 @pytest.fixture

@@ -2,18 +2,25 @@
 
 import asyncio
 import contextlib
+import sys
 import threading
 from collections.abc import Iterator
 
 
 class StallingProxy:
-    """Forwards to a port of loopback; `passed` counts the bytes of answers."""
+    """Forwards to a port of loopback; `passed` counts the bytes of answers.
+
+    What was held stays so; `open` lets later answers through.
+    """
 
     def __init__(self, target: int, limit: int) -> None:
         self._target = target
-        self._limit = limit
+        self.limit = limit
         self.passed = 0
         self.port = 0
+
+    def open(self) -> None:
+        self.limit = sys.maxsize
 
     @contextlib.contextmanager
     def running(self) -> Iterator["StallingProxy"]:
@@ -46,7 +53,7 @@ class StallingProxy:
         up = asyncio.create_task(self._forward(reader, far_writer))
         with contextlib.suppress(OSError, asyncio.CancelledError):
             while piece := await far_reader.read(1 << 16):
-                if self.passed >= self._limit:
+                if self.passed >= self.limit:
                     await asyncio.Event().wait()
                 self.passed += len(piece)
                 writer.write(piece)

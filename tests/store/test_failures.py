@@ -8,9 +8,12 @@ import pytest
 
 from e2e.cluster import S3
 from inference_fleet.modelcache.failure import Failure, ModelError
+from inference_fleet.modelcache.fill import fill
+from inference_fleet.modelcache.journal import Job
 from inference_fleet.modelcache.keys import S3Location
+from inference_fleet.modelcache.retry import Counts
+from inference_fleet.modelcache.staging import boot_id, create
 from inference_fleet.modelcache.store import Credentials, list_model, open_store
-from inference_fleet.modelcache.transfer import fetch
 from tests.store.conftest import Pull
 from tests.store.models import BUCKET, tree
 
@@ -80,7 +83,11 @@ def test_an_object_replaced_in_mid_pull(s3: S3, tmp_path: Path, prefix: str, mod
     async def race() -> None:
         listing = await list_model(store, location)
         s3.put(BUCKET, {f"{prefix}/model-1.safetensors": bytes(len(model["model-1.safetensors"]))})
-        await fetch(store, location, listing.files, tmp_path, lambda _: None)
+        stage = create(tmp_path / "m", Job("m", str(location), listing.digest, listing.bytes, boot_id()))
+        try:
+            await fill(store, location, listing, stage, Counts(), lambda _: lambda _: None)
+        finally:
+            stage.close(keep=False)
 
     with pytest.raises(ModelError, match="was replaced while it was read") as caught:
         asyncio.run(race())

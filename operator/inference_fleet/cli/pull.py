@@ -16,7 +16,9 @@ from inference_fleet.cli.pullprogress import shown_progress
 from inference_fleet.modelcache.failure import Failure, ModelError
 from inference_fleet.modelcache.keys import S3Location, parse_uri
 from inference_fleet.modelcache.pull import Pulled, pull_model
-from inference_fleet.modelcache.store import Credentials, Location, open_store
+from inference_fleet.modelcache.space import Policy
+from inference_fleet.modelcache.store import Credentials, Location, Patience, open_store
+from inference_fleet.resources.quantity import to_bytes
 
 CREDENTIALS_DIR = "INFERENCE_FLEET_CREDENTIALS_DIR"
 TERMINATION_LOG = Path("/dev/termination-log")
@@ -24,18 +26,61 @@ TERMINATION_LOG = Path("/dev/termination-log")
 
 EXIT_TERMINATED = 128 + signal.SIGTERM
 
+leave = os._exit
+"""How the process ends: at once. A thread of obstore may still be dropping what the last request gave to Python, and
+an interpreter that takes itself apart meanwhile aborts the process, one failure in three measured."""
+
 
 @click.command("pull")
 @click.argument("uri")
 @click.argument("dest", type=click.Path(path_type=Path))
 @click.option("--digest", help="Refuse other bytes than these: sha256:<hex>, as the operator read them.")
+@click.option("--verify", is_flag=True, help="Read every byte of the copy; fetch it again if it is damaged.")
+@click.option(
+    "--size-limit",
+    envvar="INFERENCE_FLEET_CACHE_SIZE_LIMIT",
+    help="The most that all models beside DEST may take, such as 500Gi; older ones are evicted.",
+)
+@click.option(
+    "--high-watermark",
+    type=click.FloatRange(1, 100),
+    envvar="INFERENCE_FLEET_CACHE_HIGH_WATERMARK",
+    help="Percent of the disk beyond which older models are evicted.",
+)
+@click.option(
+    "--low-watermark",
+    type=click.FloatRange(0, 100),
+    envvar="INFERENCE_FLEET_CACHE_LOW_WATERMARK",
+    help="Percent down to which they then are (default: the high watermark).",
+)
+@click.option(
+    "--keep-hours",
+    type=click.FloatRange(0),
+    default=24.0,
+    show_default=True,
+    envvar="INFERENCE_FLEET_CACHE_KEEP_HOURS",
+    help="Never evict what a pull has asked for within this time.",
+)
 @click.option("--output", type=click.Choice(["text", "json"]), default="text", help="How the result is printed.")
-def command(uri: str, dest: Path, digest: str | None, output: str) -> None:
+def command(
+    uri: str,
+    dest: Path,
+    digest: str | None,
+    verify: bool,
+    size_limit: str | None,
+    high_watermark: float | None,
+    low_watermark: float | None,
+    keep_hours: float,
+    output: str,
+) -> None:
     """Fetch the model at URI (s3://BUCKET/PREFIX or a folder) to the directory DEST, whole or not at all.
 
-    A whole copy that is there already is kept. Reads AWS_ENDPOINT_URL, AWS_REGION, AWS_CA_BUNDLE,
-    AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN; the last three also from files of these names in
-    the directory that INFERENCE_FLEET_CREDENTIALS_DIR names. Without credentials requests are anonymous.
+    A whole copy that is there already is kept; what a killed pull has left is resumed; of several pulls of one model
+    on a node one fetches. Without --size-limit and --high-watermark nothing is evicted.
+
+    Reads AWS_ENDPOINT_URL, AWS_REGION, AWS_CA_BUNDLE, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN;
+    the last three also from files of these names in the directory that INFERENCE_FLEET_CREDENTIALS_DIR names. Without
+    credentials requests are anonymous.
     """
     try:
         location = parse_uri(
@@ -48,27 +93,43 @@ def command(uri: str, dest: Path, digest: str | None, output: str) -> None:
     if digest is not None and not digest.startswith("sha256:"):
         raise BadInput(f"pull: --digest {digest!r} is not of the form sha256:<hex>.")
     dest = _destination(dest)
+    policy = _policy(size_limit, high_watermark, low_watermark, keep_hours)
     started = time.monotonic()
     try:
-        pulled = asyncio.run(_pull(location, dest, digest))
+        pulled = asyncio.run(_pull(location, dest, digest, policy, verify))
     except ModelError as error:
         _report(error, TERMINATION_LOG)
-        sys.exit(1)
+        status = 1
     except asyncio.CancelledError:
-        click.echo("inference-fleet: pull: stopped; nothing was published.", err=True)
-        sys.exit(EXIT_TERMINATED)
-    _print(pulled, dest, time.monotonic() - started, output)
+        click.echo("inference-fleet: pull: stopped; nothing was published. The next pull resumes.", err=True)
+        status = EXIT_TERMINATED
+    else:
+        _print(pulled, dest, time.monotonic() - started, output)
+        status = 0
+    sys.stdout.flush()
+    sys.stderr.flush()
+    leave(status)
 
 
-async def _pull(location: Location, dest: Path, digest: str | None) -> Pulled:
+async def _pull(location: Location, dest: Path, digest: str | None, policy: Policy, verify: bool) -> Pulled:
     # As the first process of a container, Python would ignore SIGTERM and be killed at the end of the grace period.
     task = asyncio.current_task()
     if task is not None:
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     credentials = read_credentials(os.environ) if isinstance(location, S3Location) else None
-    store = open_store(location, credentials, _ca_bundle())
+    store = open_store(location, credentials, _ca_bundle(), Patience(retries=0))
     with shown_progress() as begin:
-        return await pull_model(store, location, dest, digest, begin)
+        return await pull_model(store, location, dest, digest, begin, policy, verify)
+
+
+def _policy(size_limit: str | None, high: float | None, low: float | None, keep_hours: float) -> Policy:
+    if low is not None and (high is None or low > high):
+        raise BadInput(f"pull: --low-watermark {low:g} needs a --high-watermark that is not below it.")
+    try:
+        limit = None if size_limit is None else to_bytes(size_limit)
+    except ValueError as error:
+        raise BadInput(f"pull: --size-limit {error}.") from None
+    return Policy(limit, high and high / 100, None if low is None else low / 100, keep_hours * 3600)
 
 
 def read_credentials(environ: "os._Environ[str] | dict[str, str]") -> Credentials | None:
@@ -133,15 +194,28 @@ def _report(error: ModelError, termination_log: Path) -> None:
 
 def _print(pulled: Pulled, dest: Path, seconds: float, output: str) -> None:
     if output == "json":
-        result = {
-            "path": str(dest),
-            "digest": pulled.digest,
-            "bytes": pulled.bytes,
-            "files": pulled.files,
-            "cached": pulled.cached,
-            "seconds": round(seconds, 3),
-        }
-        click.echo(json.dumps(result))
-    else:
-        how = "already there" if pulled.cached else f"fetched in {seconds:.1f} s"
-        click.echo(f"{dest}: {pulled.files} files, {pulled.bytes:,} bytes, {how}, {pulled.digest}")
+        click.echo(json.dumps(_result(pulled, dest, seconds)))
+        return
+    how = "already there" if pulled.cached else f"fetched in {seconds:.1f} s"
+    if pulled.resumed:
+        how += f" ({pulled.resumed:,} bytes of it by a pull that was stopped)"
+    if pulled.evicted.versions:
+        how += f", {pulled.evicted.versions} older evicted ({pulled.evicted.bytes:,} bytes)"
+    click.echo(f"{dest}: {pulled.files} files, {pulled.bytes:,} bytes, {how}, {pulled.digest}")
+
+
+def _result(pulled: Pulled, dest: Path, seconds: float) -> dict[str, object]:
+    return {
+        "path": str(dest),
+        "digest": pulled.digest,
+        "bytes": pulled.bytes,
+        "files": pulled.files,
+        "cached": pulled.cached,
+        "seconds": round(seconds, 3),
+        "cacheHit": pulled.cache_hit,
+        "fetchedBytes": pulled.fetched,
+        "resumedBytes": pulled.resumed,
+        "retries": pulled.retries,
+        "evictions": pulled.evicted.versions,
+        "evictedBytes": pulled.evicted.bytes,
+    }

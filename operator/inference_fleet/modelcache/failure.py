@@ -22,17 +22,22 @@ class Failure(StrEnum):
 
 
 class ModelError(Exception):
-    """A failure and its sentence. The sentence holds no credential and nothing that the store sent as a body."""
+    """A failure and its sentence. The sentence holds no credential and nothing that the store sent as a body.
 
-    def __init__(self, failure: Failure, message: str) -> None:
+    `transient`: the same request may succeed a moment later.
+    """
+
+    def __init__(self, failure: Failure, message: str, *, transient: bool = False) -> None:
         super().__init__(message)
         self.failure = failure
         self.message = message
+        self.transient = transient
 
 
 _DISK = {
     errno.ENOSPC: Failure.NO_SPACE,
     errno.EDQUOT: Failure.NO_SPACE,
+    errno.EFBIG: Failure.NO_SPACE,
     errno.EACCES: Failure.CACHE_NOT_WRITABLE,
     errno.EPERM: Failure.CACHE_NOT_WRITABLE,
     errno.EROFS: Failure.CACHE_NOT_WRITABLE,

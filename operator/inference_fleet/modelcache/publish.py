@@ -1,34 +1,31 @@
-"""The cache on the disk: judge a copy, stage one, publish it by one rename, clear what dead pulls left.
+"""The published copies: judge one, seal a staged one, publish it by one rename, move one aside.
 
-Correctness rests on unique staging names and on rename(2), never on a lock: many pulls of one model may run at once
-and the first to publish wins. The one lock here, flock on a staging directory, only tells the living from the dead.
+Correctness rests on unique names and on rename(2), never on a lock: many pulls of one model may run at once and the
+first to publish wins.
 """
 
 import contextlib
 import errno
-import fcntl
 import os
 import secrets
-import shutil
-import time
-from collections.abc import Iterator
+from collections.abc import Sequence
 from pathlib import Path
 
 from inference_fleet.modelcache.layout import (
+    FILE_MODE,
     FOLDER_MODE,
+    JOURNAL,
     MANIFEST,
     PRIVATE_FOLDER,
     READY,
-    STAGING_PREFIX,
+    USED,
     CachedFile,
     Manifest,
     ready_marker,
     staging_path,
 )
 from inference_fleet.modelcache.listing import ModelFile
-
-ABANDONED_SECONDS = 3600
-"""Where locks do not work (some network file systems), a staging directory without a write for this long is dead."""
+from inference_fleet.modelcache.staging import lock, remove
 
 _TAKEN = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR)
 
@@ -39,18 +36,24 @@ def read_ready(dest: Path) -> Manifest | None:
     Every file's size and modification time are compared (one stat each, milliseconds for a model), which shows a file
     that was cut or written over in place; the bytes are not read.
     """
+    manifest = read_manifest(dest)
     try:
-        data = (dest / MANIFEST).read_bytes()
-        if (dest / READY).read_bytes() != ready_marker(data):
-            return None
-        manifest = Manifest.decode(data)
-        for file in manifest.files:
+        for file in manifest.files if manifest else ():
             found = (dest / file.name).stat()
             if (found.st_size, found.st_mtime_ns) != (file.size, file.mtime_ns):
                 return None
-    except (OSError, ValueError):
+    except OSError:
         return None
     return manifest
+
+
+def read_manifest(dest: Path) -> Manifest | None:
+    """The manifest of a copy that was published, whatever has become of its files since."""
+    try:
+        data = (dest / MANIFEST).read_bytes()
+        return Manifest.decode(data) if (dest / READY).read_bytes() == ready_marker(data) else None
+    except (OSError, ValueError):
+        return None
 
 
 def holds(dest: Path, digest: str) -> Manifest | None:
@@ -59,45 +62,44 @@ def holds(dest: Path, digest: str) -> Manifest | None:
     return manifest if manifest and manifest.digest == digest else None
 
 
-@contextlib.contextmanager
-def staging(dest: Path) -> Iterator[Path]:
-    """A new private directory beside `dest`, removed at the end unless it was published."""
-    dest.parent.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
-    path, held = _create_staging(dest)
-    try:
-        yield path
-    finally:
-        shutil.rmtree(path, ignore_errors=True)
-        os.close(held)
+def mark_used(dest: Path) -> None:
+    """Tell evictions that a pod needs this copy now. A cache that may only be read is not evicted from either."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(dest / USED, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, FILE_MODE)
+        try:
+            os.utime(descriptor)
+        finally:
+            os.close(descriptor)
 
 
-def _create_staging(dest: Path) -> tuple[Path, int]:
-    while True:
-        path = staging_path(dest, secrets.token_hex(8))
-        path.mkdir(mode=FOLDER_MODE)
-        path.chmod(FOLDER_MODE)
-        held = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-        # A cleaner may have come between mkdir and the lock; then this name is lost, and another is taken.
-        if _lock(held) and path.is_dir():
-            return path, held
-        os.close(held)
+def unmark(dest: Path) -> None:
+    """Take the marker off a copy whose bytes are wrong: from here on it is none."""
+    (dest / READY).unlink(missing_ok=True)
 
 
-def seal(stage: Path, uri: str, digest: str, files: tuple[ModelFile, ...]) -> Manifest:
+def seal(
+    stage: Path,
+    uri: str,
+    digest: str,
+    files: Sequence[ModelFile],
+    checksums: Sequence[tuple[int, ...]],
+    seconds: float,
+) -> Manifest:
     """Write manifest and marker over files that are all written and synced.
 
     Raises:
         OSError: a file is missing or the disk fails.
     """
     cached = []
-    for file in files:
+    for file, sums in zip(files, checksums, strict=True):
         found = (stage / file.name).stat()
         if found.st_size != file.size:
             raise OSError(errno.EIO, f"{file.name} has {found.st_size} bytes, not {file.size}")
-        cached.append(CachedFile(file.name, file.size, file.etag, found.st_mtime_ns))
-    manifest = Manifest(uri, digest, tuple(cached))
+        cached.append(CachedFile(file.name, file.size, file.etag, found.st_mtime_ns, sums))
+    manifest = Manifest(uri, digest, tuple(cached), seconds)
     private = stage / PRIVATE_FOLDER
     private.mkdir(exist_ok=True)
+    mark_used(stage)
     for folder in {stage / parent for file in files for parent in Path(file.name).parents} | {private}:
         folder.chmod(FOLDER_MODE)
         _sync_folder(folder)
@@ -121,6 +123,8 @@ def publish(stage: Path, dest: Path, digest: str) -> bool:
             displace(dest, keep=digest)
         else:
             _sync_folder(dest.parent)
+            with contextlib.suppress(OSError):
+                (dest / JOURNAL).unlink(missing_ok=True)
             return True
 
 
@@ -138,7 +142,7 @@ def displace(dest: Path, keep: str | None = None) -> None:
         held = None  # gone, a link, or not readable: it is moved all the same
     try:
         if held is not None:
-            _lock(held)
+            lock(held)
         try:
             dest.rename(aside)
         except FileNotFoundError:
@@ -147,70 +151,15 @@ def displace(dest: Path, keep: str | None = None) -> None:
             with contextlib.suppress(OSError):  # another copy stands there by now
                 aside.rename(dest)
                 return
-        _remove(aside)
+        remove(aside)
     finally:
         if held is not None:
             os.close(held)
 
 
-def remove_stale(root: Path) -> list[str]:
-    """Remove the staging directories of pulls that died; the names removed.
-
-    The kernel drops a flock when its holder dies, however it dies, on this node and across containers.
-    """
-    removed: list[str] = []
-    candidates = sorted(root.glob(f"{STAGING_PREFIX}*")) if root.is_dir() else []
-    for path in candidates:
-        try:
-            held = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
-        except OSError:
-            continue
-        try:
-            if _lock(held) and (_locks_exclude(path) or _idle_seconds(path) > ABANDONED_SECONDS):
-                _remove(path)
-                removed.append(path.name)
-        finally:
-            os.close(held)
-    return removed
-
-
-def _lock(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:
-        return True  # no locks on this file system: `_locks_exclude` notices
-    return True
-
-
-def _locks_exclude(path: Path) -> bool:
-    """Whether a second lock on a directory that this process has locked is refused, as it must be."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        return not _lock(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _idle_seconds(path: Path) -> float:
-    newest = path.lstat().st_mtime
-    for found in path.rglob("*"):
-        with contextlib.suppress(FileNotFoundError):
-            newest = max(newest, found.lstat().st_mtime)
-    return time.time() - newest
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        path.unlink(missing_ok=True)
-
-
 def _write_synced(path: Path, data: bytes) -> None:
     with path.open("wb") as file:
-        os.fchmod(file.fileno(), 0o644)
+        os.fchmod(file.fileno(), FILE_MODE)
         file.write(data)
         file.flush()
         os.fsync(file.fileno())

@@ -47,7 +47,10 @@ class Credentials:
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long the store gets. Retries are obstore's own: 5xx, resets and time-outs, with backoff and jitter."""
+    """How long the store gets. Retries are obstore's own: 5xx, resets and time-outs, with backoff and jitter.
+
+    A pull sets them to 0: it counts what it repeats, and goes on in the middle of a range.
+    """
 
     connect: timedelta = timedelta(seconds=5)
     read: timedelta = timedelta(seconds=30)
@@ -164,8 +167,10 @@ def store_error(error: Exception, location: Location) -> ModelError:
         missing = "bucket" if code == "NoSuchBucket" else "object"
         return ModelError(Failure.MODEL_MISSING, f"{where} has no such {missing}: {location} ({answer}).")
     if status:
-        return ModelError(Failure.STORE_UNREACHABLE, f"{where} answers {answer} for {location}.")
-    return ModelError(Failure.STORE_UNREACHABLE, f"{where} cannot be read: {_transport(text)}.")
+        again = status.startswith("5") or status in ("408", "429")
+        return ModelError(Failure.STORE_UNREACHABLE, f"{where} answers {answer} for {location}.", transient=again)
+    meaning = _transport(text)
+    return ModelError(Failure.STORE_UNREACHABLE, f"{where} cannot be read: {meaning}.", transient="TLS" not in meaning)
 
 
 _TRANSPORT = (

@@ -1,163 +1,151 @@
-"""Objects to files: several streams at once, bounded memory, every size checked, every file synced."""
+"""Ranges of objects to their places in files: many connections, bounded memory, every range checked and journaled."""
 
 import asyncio
 import os
-import time
-from collections.abc import AsyncIterator, Callable
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import TYPE_CHECKING
 
 import obstore
 
+from inference_fleet.modelcache import journal
+from inference_fleet.modelcache.disk import RangeWriter, aligned_buffer, on_disk
 from inference_fleet.modelcache.failure import Failure, ModelError, disk_error
-from inference_fleet.modelcache.layout import FILE_MODE, FOLDER_MODE
-from inference_fleet.modelcache.listing import Listing, ModelFile
+from inference_fleet.modelcache.listing import ModelFile
+from inference_fleet.modelcache.ranges import Range
+from inference_fleet.modelcache.retry import Counts, Patience, retried
 from inference_fleet.modelcache.store import STORE_ERRORS, Location, Store, store_error
 
 if TYPE_CHECKING:
-    from obstore import GetOptions
+    from obstore import GetOptions, GetResult
 
-P = ParamSpec("P")
-T = TypeVar("T")
+CONNECTIONS = 16
+"""One S3 connection gives some 90 MB/s, so that 16 fill a link of 10 Gbit/s."""
 
-STREAMS = 8
-"""Files in flight. One S3 connection gives some 90 MB/s, so eight fill a 5 Gbit/s link."""
-
-CHUNK_BYTES = 4 << 20
-"""Bytes per write. Eight streams of it take 190 MB of memory whatever the model's size (of 8 MiB: 300 MB), measured."""
+_CHUNK_BYTES = 1 << 20
+"""What is taken from a connection at a time."""
 
 Progress = Callable[[int], None]
 """Called with the number of bytes that have just been written."""
 
 
-def check_space(listing: Listing, root: Path) -> None:
-    """Refuse a model that the file system of `root` has no room for.
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """What all connections of one fetch share. `journal` is the open journal of the staging directory `stage`."""
 
-    Raises:
-        ModelError: NoSpace, with the bytes that are missing.
-    """
-    try:
-        state = os.statvfs(root)
-    except OSError as error:
-        raise disk_error(error, f"look at the cache {str(root)!r}") from error
-    free = state.f_bavail * state.f_frsize
-    needed = sum(-(-file.size // state.f_frsize) * state.f_frsize for file in listing.files)
-    if needed > free:
-        raise ModelError(
-            Failure.NO_SPACE,
-            f"The model needs {needed:,} bytes and the cache {str(root)!r} has {free:,} free: "
-            f"{needed - free:,} are missing.",
-        )
+    store: Store
+    location: Location
+    files: Sequence[ModelFile]
+    stage: Path
+    journal: int
+    progress: Progress
+    counts: Counts
 
 
-async def fetch(
-    store: Store, location: Location, files: tuple[ModelFile, ...], stage: Path, progress: Progress
-) -> tuple[ModelFile, ...]:
-    """Write the objects below `stage`; the files written: all but folder markers.
-
-    The first failure stops all streams.
+async def fetch(transfer: Transfer, ranges: Sequence[Range]) -> dict[tuple[int, int], int]:
+    """Write these ranges; (file, index) to checksum. The first failure stops all connections.
 
     Raises:
         ModelError: the store or the disk failed, or an object is no longer the one that was listed.
     """
-    limit = asyncio.Semaphore(STREAMS)
+    waiting = deque(ranges)
+    checksums: dict[tuple[int, int], int] = {}
 
-    async def one(file: ModelFile) -> ModelFile | None:
-        async with limit:
-            return await _fetch_file(store, location, file, stage, progress)
+    async def connection() -> None:
+        buffer = aligned_buffer()
+        while waiting:
+            one = waiting.popleft()
+            checksums[one.file, one.index] = await _fetch_range(transfer, one, buffer)
 
     try:
         async with asyncio.TaskGroup() as group:
-            # Largest first: a big file started last would run alone at the end.
-            ordered = sorted(files, key=lambda file: file.size, reverse=True)
-            tasks = [group.create_task(one(file)) for file in ordered]
+            for _ in range(min(CONNECTIONS, len(ranges))):
+                group.create_task(connection())
     except* ModelError as failures:
         raise failures.exceptions[0] from None
-    written = (task.result() for task in tasks)
-    return tuple(sorted((file for file in written if file), key=lambda file: file.name))
+    return checksums
 
 
-async def on_disk(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run blocking work in a thread; a cancelled caller first waits for its end.
+async def is_object(transfer: Transfer, file: ModelFile) -> bool:
+    """Whether an empty file is one. False for the marker of an empty folder, which obstore lists without its slash."""
 
-    A thread cannot be stopped: left alone, it would write to a file number that is closed and perhaps given anew, or
-    into a directory that is being removed.
+    async def look() -> bool:
+        try:
+            await obstore.head_async(transfer.store, file.key)
+        except FileNotFoundError:
+            return False
+        except STORE_ERRORS as error:
+            raise store_error(error, transfer.location) from error
+        return True
+
+    return await retried(look, transfer.counts)
+
+
+async def _fetch_range(transfer: Transfer, one: Range, buffer: memoryview) -> int:
+    """Fetch one range, write it, and put it into the journal; its checksum.
+
+    After a broken connection the rest of the range is asked for, not the whole of it.
     """
-    running = asyncio.ensure_future(asyncio.to_thread(work, *args, **kwargs))
+    file = transfer.files[one.file]
+    patience = Patience(transfer.counts)
+    at = one.start
     try:
-        return await asyncio.shield(running)
-    except asyncio.CancelledError:
-        await asyncio.wait([running])
-        raise
+        writer = await on_disk(RangeWriter, transfer.stage / file.name, one.start, buffer)
+        try:
+            while at < one.end:
+                try:
+                    async for chunk in _chunks(transfer, file, at, one.end):
+                        await on_disk(writer.write, chunk)
+                        at += len(chunk)
+                        transfer.counts.fetched += len(chunk)
+                        transfer.progress(len(chunk))
+                        patience.progressed()
+                except ModelError as error:
+                    await patience.after(error)
+            await on_disk(writer.finish)
+        finally:
+            writer.close()
+        await on_disk(os.write, transfer.journal, journal.entry(one, writer.checksum))
+    except OSError as error:
+        raise disk_error(error, f"write {file.name!r} to the cache") from error
+    return writer.checksum
 
 
-async def _fetch_file(
-    store: Store, location: Location, file: ModelFile, stage: Path, progress: Progress
-) -> ModelFile | None:
-    options: GetOptions = {"if_match": file.etag} if file.etag else {}
-    try:
-        result = await obstore.get_async(store, file.key, options=options)
-    except FileNotFoundError as error:
-        if file.size == 0:
-            return None  # the marker of an empty folder, which obstore lists without its slash
-        raise ModelError(Failure.MODEL_CHANGED, f"{file.key!r} of {location} went away while it was read.") from error
-    except STORE_ERRORS as error:
-        raise store_error(error, location) from error
+async def _chunks(transfer: Transfer, file: ModelFile, start: int, end: int) -> AsyncIterator[memoryview]:
+    """The bytes [start, end) of exactly the object that was listed, as they arrive."""
+    result = await _ask(transfer, file, start, end)
+    where = f"{file.key!r} of {transfer.location}"
     if result.meta["size"] != file.size or (result.meta["e_tag"] or file.etag) != file.etag:
-        raise ModelError(Failure.MODEL_CHANGED, f"{file.key!r} of {location} is not the object that was listed.")
-    path = stage / file.name
-    descriptor = _create(path)
-    try:
-        written = 0
-        stream = result.stream(min_chunk_size=CHUNK_BYTES)
-        while (chunk := await _next_chunk(stream, location)) is not None:
-            await on_disk(_write_all, descriptor, chunk, path)
-            written += len(chunk)
-            progress(len(chunk))
-        if written != file.size:
-            raise ModelError(
-                Failure.STORE_UNREACHABLE, f"{file.key!r} of {location} ended after {written} of {file.size} bytes."
-            )
-        await on_disk(_finish, descriptor, path)
-    finally:
-        os.close(descriptor)
-    return file
+        raise ModelError(Failure.MODEL_CHANGED, f"{where} is not the object that was listed.")
+    if result.range != (start, end):
+        raise ModelError(Failure.STORE_UNREACHABLE, f"{where}: the store answered another range.", transient=True)
+    stream = result.stream(min_chunk_size=_CHUNK_BYTES)
+    left = end - start
+    while True:
+        try:
+            chunk = await anext(stream, None)
+        except STORE_ERRORS as error:
+            raise store_error(error, transfer.location) from error
+        if chunk is None:
+            break
+        left -= len(chunk)
+        if left < 0:
+            raise ModelError(Failure.STORE_UNREACHABLE, f"{where}: more bytes came than were asked for.")
+        yield memoryview(chunk)
+    if left:
+        raise ModelError(Failure.STORE_UNREACHABLE, f"{where} ended {left} bytes early.", transient=True)
 
 
-async def _next_chunk(stream: AsyncIterator[bytes], location: Location) -> bytes | None:
+async def _ask(transfer: Transfer, file: ModelFile, start: int, end: int) -> "GetResult":
+    options: GetOptions = {"range": (start, end)}
+    if file.etag:
+        options["if_match"] = file.etag
     try:
-        return await anext(stream, None)
+        return await obstore.get_async(transfer.store, file.key, options=options)
+    except FileNotFoundError as error:
+        message = f"{file.key!r} of {transfer.location} went away while it was read."
+        raise ModelError(Failure.MODEL_CHANGED, message) from error
     except STORE_ERRORS as error:
-        raise store_error(error, location) from error
-
-
-def _create(path: Path) -> int:
-    try:
-        path.parent.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
-        return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, FILE_MODE)
-    except OSError as error:
-        raise disk_error(error, f"create {path.name!r} in the cache") from error
-
-
-def _write_all(descriptor: int, chunk: bytes, path: Path) -> None:
-    view = memoryview(chunk)
-    try:
-        while view:
-            view = view[os.write(descriptor, view) :]
-    except OSError as error:
-        raise disk_error(error, f"write {path.name!r} to the cache") from error
-
-
-def _finish(descriptor: int, path: Path) -> None:
-    """Mode, a time of whole seconds and the bytes, all on the disk.
-
-    The time is later compared to tell whether the file was touched; some file systems keep no fractions of a second
-    across a mount.
-    """
-    try:
-        os.fchmod(descriptor, FILE_MODE)
-        now = int(time.time()) * 1_000_000_000
-        os.utime(descriptor, ns=(now, now))
-        os.fsync(descriptor)
-    except OSError as error:
-        raise disk_error(error, f"write {path.name!r} to the cache") from error
+        raise store_error(error, transfer.location) from error

@@ -1,6 +1,7 @@
 """The command around the pull: bad input, credentials, last words, progress in a log."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from inference_fleet.modelcache.store import Credentials
 
 @pytest.fixture(autouse=True)
 def bare_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "leave", sys.exit)
     for name in ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_CA_BUNDLE", "AWS_ACCESS_KEY_ID"):
         monkeypatch.delenv(name, raising=False)
 
@@ -40,7 +42,18 @@ def test_the_result_as_json_and_as_a_line(source: Path, tmp_path: Path) -> None:
     assert (status, err) == (0, "")
     assert answer.pop("seconds") >= 0
     assert answer.pop("digest").startswith("sha256:")
-    assert answer == {"path": str(dest), "bytes": 9, "files": 2, "cached": False}
+    assert answer == {
+        "path": str(dest),
+        "bytes": 9,
+        "files": 2,
+        "cached": False,
+        "cacheHit": False,
+        "fetchedBytes": 9,
+        "resumedBytes": 0,
+        "retries": 0,
+        "evictions": 0,
+        "evictedBytes": 0,
+    }
     status, out, err = run(str(source), str(dest))
     assert status == 0
     assert out.startswith(f"{dest}: 2 files, 9 bytes, already there, sha256:")
@@ -51,6 +64,8 @@ def test_the_result_as_json_and_as_a_line(source: Path, tmp_path: Path) -> None:
     [
         (("hf://org/m", "dest"), "scheme 'hf'"),
         (("s3://models/m", "dest", "--digest", "md5:1"), "--digest 'md5:1' is not of the form sha256:<hex>"),
+        (("s3://models/m", "m", "--size-limit", "lots"), "--size-limit 'lots' is not a quantity such as 64Gi"),
+        (("s3://models/m", "m", "--low-watermark", "80"), "--low-watermark 80 needs a --high-watermark"),
         (("s3://models/m", "/"), "DEST '/' is a mount point"),
         (("s3://models/m", "/proc"), "DEST '/proc' is a mount point"),
         (("s3://models/m", "."), "holds the working or home directory"),

@@ -2,7 +2,7 @@ import pytest
 
 from inference_fleet.modelcache.layout import CachedFile, Manifest, ready_marker
 
-MANIFEST = Manifest("s3://models/m", "sha256:ab", (CachedFile("a b/ü.bin", 5, '"e"', 1),))
+MANIFEST = Manifest("s3://models/m", "sha256:ab", (CachedFile("a b/ü.bin", 5, '"e"', 1, (7,)),), 2.5)
 
 
 def test_a_manifest_survives_the_disk() -> None:

@@ -10,12 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from inference_fleet.modelcache import publish
+from inference_fleet.modelcache import publish, staging
+from inference_fleet.modelcache.disk import on_disk
 from inference_fleet.modelcache.failure import Failure, ModelError
+from inference_fleet.modelcache.journal import Job
 from inference_fleet.modelcache.keys import LocalLocation
 from inference_fleet.modelcache.pull import Pulled, pull_model
 from inference_fleet.modelcache.store import open_store
-from inference_fleet.modelcache.transfer import Progress, on_disk
+from inference_fleet.modelcache.transfer import Progress
 
 WEIGHTS = bytes(range(256)) * 4096
 
@@ -92,10 +94,10 @@ def test_a_model_larger_than_the_disk_is_refused_before_a_byte_is_fetched(
 def test_a_disk_that_fills_up_is_told_and_leaves_nothing(
     source: LocalLocation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(descriptor: int, data: bytes) -> int:
+    def full(descriptor: int, data: bytes, offset: int) -> int:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(os, "write", full)
+    monkeypatch.setattr(os, "pwrite", full)
     with pytest.raises(ModelError, match="No space left on device") as caught:
         asyncio.run(pull(source, tmp_path / "cache" / "m"))
     assert caught.value.failure is Failure.NO_SPACE
@@ -114,29 +116,37 @@ def test_another_version_replaces_the_old_one(source: LocalLocation, tmp_path: P
     assert (dest / "config.json").read_text() == '{"new": 1}'
 
 
+def job(source: LocalLocation, dest: Path, digest: str = "sha256:other") -> Job:
+    return Job(dest.name, f"{source} at None", digest, 1 << 20, staging.boot_id())
+
+
 def test_staging_of_the_living_stays_and_of_the_dead_goes(source: LocalLocation, tmp_path: Path) -> None:
     dest = tmp_path / "cache" / "m"
     dead = dest.parent / ".staging-dead"
     dead.mkdir(parents=True)
     (dead / "half.safetensors").write_bytes(b"half")
-    with publish.staging(dest) as living:
-        (living / "half.safetensors").write_bytes(b"half")
-        asyncio.run(pull(source, dest))
-        assert sorted(dest.parent.iterdir()) == [living, dest]
+    living = staging.create(dest, job(source, dest))
+    asyncio.run(pull(source, dest))
+    assert sorted(dest.parent.iterdir()) == [living.path, dest]
+    living.close(keep=True)
+    asyncio.run(pull(source, dest))
     assert list(dest.parent.iterdir()) == [dest]
 
 
-def test_where_locks_do_nothing_only_long_idle_staging_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_locks_do_nothing_only_long_idle_staging_goes(
+    source: LocalLocation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(fcntl, "flock", lambda descriptor, operation: None)
-    fresh, idle = tmp_path / ".staging-fresh", tmp_path / ".staging-idle"
-    past = time.time() - 2 * publish.ABANDONED_SECONDS
+    dest = tmp_path / "cache" / "m"
+    fresh, idle = dest.parent / ".staging-fresh", dest.parent / ".staging-idle"
+    past = time.time() - 2 * staging.ABANDONED_SECONDS
     for folder in (fresh, idle):
         (folder / "sub").mkdir(parents=True)
         os.utime(folder, (past, past))
     os.utime(idle / "sub", (past, past))
 
-    assert publish.remove_stale(tmp_path) == [".staging-idle"]
-    assert list(tmp_path.iterdir()) == [fresh]
+    asyncio.run(pull(source, dest))
+    assert sorted(dest.parent.iterdir()) == [fresh, dest]
 
 
 def test_a_copy_published_between_look_and_move_goes_back(source: LocalLocation, tmp_path: Path) -> None:
