@@ -11,6 +11,7 @@ import click
 _COMMANDS = {
     "plan": "The memory bill and the lock of each pool, without a cluster.",
     "render": "Every object the operator would create, as YAML.",
+    "size": "How fast a replica is, and the fleet that a demand needs: estimates.",
     "pull": "Fetch a model into a cache directory.",
     "crd": "The CustomResourceDefinition.",
     "run": "The operator.",

@@ -1,28 +1,19 @@
 """Pools on a terminal: a verdict, the locked values, the bill, what is wrong and what would work."""
 
-import sys
-
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from inference_fleet.cli.bill import Line
+from inference_fleet.cli.console import printed
 from inference_fleet.planning.plan import LockedEngine, PoolPlan
-
-_PIPE_WIDTH = 120
 
 
 def print_pool(plan: PoolPlan, lines: list[Line]) -> None:
     """Print one pool to stdout: as wide as the terminal, or 120 columns without trailing spaces into a file or pipe."""
-    piped = not sys.stdout.isatty()
-    console = Console(highlight=False, width=_PIPE_WIDTH if piped else None)
-    with console.capture() as capture:
+    with printed() as console:
         _print(console, plan, lines)
-    text = capture.get()
-    if piped:
-        text = "".join(f"{line.rstrip()}\n" for line in text.splitlines())
-    sys.stdout.write(text)
 
 
 def _print(console: Console, plan: PoolPlan, lines: list[Line]) -> None:

@@ -1,0 +1,1 @@
+"""Throughput estimates against published measurements."""

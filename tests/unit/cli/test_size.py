@@ -1,0 +1,121 @@
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from inference_fleet.cli.size import command
+from tests.unit.planning.shapes import H100, config
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    folder = tmp_path / "model"
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps(config()))
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"metadata": {"total_size": 16_060_522_496}}))
+    return folder
+
+
+def run(model: Path, **changes: object) -> Result:
+    given = {"gpu": H100, "input_tokens": 1000, "output_tokens": 250, "concurrency": "1,64", **changes}
+    options = [f"--{name.replace('_', '-')}={value}" for name, value in given.items() if value is not None]
+    return CliRunner().invoke(command, ["--model-config", str(model), *options])
+
+
+def test_json_is_the_contract(model: Path) -> None:
+    result = run(model, output="json", concurrency="1,64,5000", tensor_parallel_size=2)
+    assert result.exit_code == 0, result.output
+    answer = json.loads(result.stdout)
+    assert list(answer) == ["points"]
+    for point in answer["points"]:
+        assert list(point) == [
+            "concurrency",
+            "ttftMs",
+            "tpotMs",
+            "outputTokensPerSecond",
+            "requestsPerSecond",
+            "feasible",
+        ]
+    assert [(point["concurrency"], point["feasible"]) for point in answer["points"]] == [
+        (1, True),
+        (64, True),
+        (5000, False),
+    ]
+    one = answer["points"][0]
+    assert one["outputTokensPerSecond"] == pytest.approx(250 * one["requestsPerSecond"], rel=0.01)
+    assert 2 < one["tpotMs"] < 10
+
+
+def test_the_table_says_that_it_is_an_estimate(model: Path) -> None:
+    result = run(model, concurrency="8,5000")
+    assert result.exit_code == 0, result.output
+    assert "Estimates" in result.stdout
+    assert "queues" in result.stdout
+    assert not any(line.endswith(" ") for line in result.stdout.splitlines())
+
+
+def test_a_replica_that_cannot_run_is_no_point_and_exit_1(model: Path) -> None:
+    (model / "model.safetensors.index.json").write_text(json.dumps({"metadata": {"total_size": 150_000_000_000}}))
+    result = run(model, output="json", concurrency="8")
+    assert result.exit_code == 1
+    (point,) = json.loads(result.stdout)["points"]
+    assert point == {
+        "concurrency": 8,
+        "ttftMs": None,
+        "tpotMs": None,
+        "outputTokensPerSecond": None,
+        "requestsPerSecond": None,
+        "feasible": False,
+    }
+    assert "What would work" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"gpu": "NVIDIA-H100"}, "the nearest known types are NVIDIA-H100"),
+        ({"gpu": "NVIDIA-H100-80GB-HBM3-MIG-1g.10gb"}, "a slice of a GPU"),
+        ({"tensor_parallel_size": 3}, "--tensor-parallel-size is '3'; one of 1, 2, 4, 8, 16 is right."),
+        ({"concurrency": "0"}, "--concurrency is '0'; whole numbers from 1"),
+        ({"concurrency": "1,,2"}, "--concurrency is '1,,2'"),
+        ({"concurrency": "many"}, "--concurrency is 'many'"),
+        ({"input_tokens": 0}, "--input-tokens"),
+        ({"output_tokens": "a"}, "--output-tokens"),
+    ],
+)
+def test_bad_input_is_a_sentence_and_exit_2(model: Path, changes: dict[str, object], sentence: str) -> None:
+    result = run(model, **changes)
+    assert result.exit_code == 2, result.output
+    assert sentence in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_a_model_that_cannot_be_read_is_bad_input(tmp_path: Path) -> None:
+    result = run(tmp_path / "nothing")
+    assert result.exit_code == 2
+    assert "cannot be read" in result.stderr
+
+
+def test_it_answers_at_once(model: Path) -> None:
+    levels = ",".join(str(2**power) for power in range(11))
+    options = [f"--model-config={model}", f"--gpu={H100}", "--input-tokens=1000", "--output-tokens=250"]
+    start = time.monotonic()
+    answer = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "from inference_fleet.cli import main; main()",
+            "size",
+            *options,
+            f"--concurrency={levels}",
+            "--output=json",
+        ],
+        capture_output=True,
+        check=True,
+    )
+    assert time.monotonic() - start < 3
+    assert len(json.loads(answer.stdout)["points"]) == 11
