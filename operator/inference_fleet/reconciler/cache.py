@@ -86,7 +86,8 @@ class Cache:
 
     def put(self, kind: str, body: Json) -> list[Due]:
         """Take in an object as the API server has it. Returns whose reconcile is due because of it."""
-        if self._is_gone(body["metadata"]["uid"], int(body["metadata"]["resourceVersion"])):
+        meta = body["metadata"]
+        if self._is_known(kind, meta) or self._is_gone(meta["uid"], int(meta["resourceVersion"])):
             return []
         if kind == "InferenceService":
             return self._put_service(service_view(body))
@@ -137,6 +138,17 @@ class Cache:
         living = set(alive)
         ghosts = [(ref, uid) for ref, uid in known_before.items() if uid not in living]
         return [due for ref, uid in ghosts for due in self._remove(ref, uid)]
+
+    def _is_known(self, kind: str, meta: Json) -> bool:
+        """Whether this very version was taken in already: a list and a watch tell the same, and reading is dear."""
+        ref = (kind, meta["namespace"], meta["name"])
+        known: ServiceView | PodState | ChildView | None
+        if kind == "InferenceService":
+            known = self._services.get(ServiceKey(meta["namespace"], meta["name"]))
+        else:
+            known = self._pods.get(ref) if kind == "Pod" else self._children.get(ref)
+        uid = known.view.uid if isinstance(known, PodState) else known.uid if known else None
+        return known is not None and uid == meta["uid"] and known.version == int(meta["resourceVersion"])
 
     def _is_gone(self, uid: str, version: int) -> bool:
         """Whether this is a page or an answer from before the object's deletion, which was told already."""
