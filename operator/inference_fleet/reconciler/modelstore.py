@@ -19,6 +19,8 @@ from inference_fleet.reconciler.outcome import ModelUnreadable, StoredModel
 logger = logging.getLogger(__name__)
 
 _ID, _KEY, _TOKEN, _CA = "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "ca.crt"
+_MAX_MESSAGE = 1024
+"""What a condition holds; the answer is kept, and a model's files may hold values of megabytes."""
 
 
 class ModelStore:
@@ -54,9 +56,9 @@ class ModelStore:
             )
             return StoredModel(stored.digest, stored.bytes, _facts(stored))
         except StoreError as error:
-            return ModelUnreadable(error.reason, error.message)
+            return ModelUnreadable(error.reason, error.message[:_MAX_MESSAGE])
         except ValueError as error:
-            return ModelUnreadable(Reason.MODEL_MISSING, str(error))
+            return ModelUnreadable(Reason.MODEL_MISSING, str(error)[:_MAX_MESSAGE])
         except ApiError as error:
             return ModelUnreadable(Reason.STORE_UNREACHABLE, f"the API server could not be asked: {error.reason}")
         except Exception:  # whatever a store answers, it is this service's trouble and no one else's
