@@ -124,13 +124,57 @@ class EngineVersion:
         return self.number >= (0, 21, 0)
 
     @property
-    def bytes_per_logit(self) -> int:
-        """Peak bytes per entry of the sampler's logits in the profile run.
+    def sorts_logits(self) -> bool:
+        """Whether the sampler sorts all logits for top-k and top-p; a kernel of its own replaced that.
 
-        16-bit logits and their float32 copy: 6. Until the top-k/top-p kernel (start-up logs up to 0.12 show it, from
-        0.19 not any more) also a float32 and an int64 tensor of the sort and the probabilities: 22.
+        Start-up logs up to 0.12 show it, from 0.19 not any more.
         """
-        return 6 if self.number >= (0, 17, 0) else 22
+        return self.number < (0, 17, 0)
+
+    @property
+    def batches_by_gpu(self) -> bool:
+        """Whether large GPUs get 1024 sequences if not told; before, 256 was the default of all."""
+        return self.number >= (0, 9, 0)
+
+    @property
+    def groups_layers(self) -> bool:
+        """Whether layers with a window free what they do not see; before, they were kept like full attention."""
+        return self.number >= (0, 9, 1)
+
+    @property
+    def groups_chunked(self) -> bool:
+        """Whether chunked layers do, too: allowed by default only later."""
+        return self.number >= (0, 13, 0)
+
+    @property
+    def state_copies(self) -> int:
+        """States that a sequence of a hybrid keeps while prefixes are cached: its own and the last cached one."""
+        return 2 if self.number >= (0, 20, 0) else 1
+
+    @property
+    def prints_capacity(self) -> bool:
+        """Whether the printed KV cache size is concurrency x length; before, blocks of one group x block size."""
+        return self.number >= (0, 20, 2)
+
+    @property
+    def batches_in_flight(self) -> int:
+        """Batches whose tokens a windowed layer holds besides its window: two where scheduling runs ahead."""
+        return 2 if self.number >= (0, 25, 0) else 1
+
+    @property
+    def sparse_latents_fp8(self) -> bool:
+        """Whether a sparse latent cache is packed FP8 unless told otherwise."""
+        return self.number < (0, 12, 0)
+
+    @property
+    def reads_kv_scales(self) -> bool:
+        """Whether `auto` takes the KV cache dtype that a quantised checkpoint brings scales for."""
+        return self.number >= (0, 12, 0)
+
+    @property
+    def latent_workspace(self) -> int:
+        """Tokens whose latents a profile run unpacks at once."""
+        return 64 * 1024 if self.number >= (0, 11, 0) else 128 * 1024
 
     def accepts(self, flag: str) -> bool:
         """Whether a flag of `ADDED_FLAGS` is there already."""

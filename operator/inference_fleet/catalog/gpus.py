@@ -45,6 +45,10 @@ class GpuType(BaseModel):
     bf16: bool
     fp8: bool
     gpus_per_node: int = Field(ge=1, le=72)
+    nvlink: bool = True
+    """Whether the GPUs of a node are joined by NVLink or xGMI; else they talk over PCIe."""
+    shared_memory: bool = False
+    """Whether GPU and host share one memory."""
 
     @property
     def memory_bytes(self) -> int:

@@ -1,15 +1,16 @@
 """Reading a model's `config.json`: nested text parts, the aliases of old architectures, sentences for bad values."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 _NESTED = ("text_config", "llm_config", "language_config", "thinker_config")
 _UNGATED = frozenset({"gelu", "gelu_new", "gelu_fast", "relu", "relu2"})
 _TIED_BY_DEFAULT = frozenset({"opt", "gpt2", "bloom", "falcon", "mpt", "cohere", "cohere2"})
-_LINEAR_KINDS = frozenset({"linear_attention", "mamba", "mamba2", "kda", "gdn", "recurrent", "m"})
-_WINDOWED_KINDS = frozenset({"sliding_attention", "chunked_attention"})
 _MOST = 10**9
 """No dimension of a model is larger: a file may hold anything."""
+_DEEPEST = 8
+"""Text parts are nested twice at most in any known model."""
 _LEFT_OUT: dict[str, dict[str, int]] = {
     "llama": {"hidden_size": 4096, "intermediate_size": 11_008, "num_hidden_layers": 32, "num_attention_heads": 32},
     "mistral": {
@@ -62,14 +63,14 @@ class Config:
         for name in names:
             value = self.get(name)
             if isinstance(value, list) and value:
-                numbers = [item for item in value if isinstance(item, int)]
+                numbers = [item for item in value if isinstance(item, int) and not isinstance(item, bool)]
                 value = max(numbers) if numbers else None
             if value is None or value is False or value in (0, -1):
                 continue
             if isinstance(value, float) and value.is_integer():
                 value = int(value)
             if not isinstance(value, int) or isinstance(value, bool) or not 0 < value <= _MOST:
-                raise ModelConfigError(f"config.json: {name} is {value!r}; a positive whole number is right.")
+                raise ModelConfigError(f"config.json: {name} is {repr(value)[:80]}; a positive whole number is right.")
             return value
         return None
 
@@ -80,18 +81,32 @@ class Config:
             raise ModelConfigError(f"config.json: {names[0]} is missing; a positive whole number is right.")
         return value
 
+    def part(self, name: str) -> Mapping[str, Any]:
+        """A nested object, empty if there is none."""
+        value = self.get(name)
+        return value if isinstance(value, Mapping) else {}
+
+    def sub(self, name: str) -> "Config":
+        """A nested object as a configuration of its own."""
+        return Config(self.part(name))
+
     @property
     def architecture(self) -> str:
         """The class that the engine loads, or the model type where that is not named."""
         names = self._top.get("architectures")
         if isinstance(names, list) and names:
-            return str(names[0])
-        return str(self.get("model_type") or "unknown")
+            return str(names[0])[:80]
+        return self.model_type or "unknown"
 
     @property
     def model_type(self) -> str:
         """The family."""
-        return str(self.get("model_type") or "")
+        return str(self.get("model_type") or "")[:80]
+
+    @property
+    def family(self) -> str:
+        """Model type, or class where that is not named, in small letters and digits alone."""
+        return re.sub(r"[^a-z0-9]", "", (self.model_type or self.architecture).lower())
 
     @property
     def dtype(self) -> str:
@@ -118,42 +133,11 @@ class Config:
         activation = self.get("hidden_act") or self.get("activation_function") or self.get("hidden_activation")
         return str(activation or "silu") not in _UNGATED
 
-    def linear_layers(self, total: int) -> int:
-        """Layers that keep a constant state instead of a KV cache."""
-        kinds = self._kinds(total)
-        if kinds:
-            return sum(kind in _LINEAR_KINDS for kind in kinds)
-        pattern = self.get("hybrid_override_pattern")
-        if isinstance(pattern, str):
-            return max(0, total - pattern.count("*"))
-        every = self.optional("full_attention_interval", "attn_layer_period")
-        return total - total // every if every else 0
-
-    def sliding_layers(self, total: int, attention: int) -> int:
-        """Layers that see a window only, where `attention` of `total` have a KV cache."""
-        kinds = self._kinds(total)
-        if kinds:
-            return sum(kind in _WINDOWED_KINDS for kind in kinds)
-        if self.get("use_sliding_window") is False:
-            return 0
-        every = self.optional("sliding_window_pattern", "no_rope_layer_interval")
-        if every:
-            return attention - attention // every
-        if self.model_type == "gemma2":
-            return attention - attention // 2
-        return attention
-
-    def _kinds(self, total: int) -> list[str]:
-        for name in ("layer_types", "layers_block_type"):
-            kinds = self.get(name)
-            if isinstance(kinds, list) and kinds:
-                return [str(kind) for kind in kinds[:total]]
-        return []
-
 
 def _text_part(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    for name in _NESTED:
-        part = config.get(name)
-        if isinstance(part, Mapping):
-            return _text_part(part)
+    for _ in range(_DEEPEST):
+        part = next((config[name] for name in _NESTED if isinstance(config.get(name), Mapping)), None)
+        if part is None:
+            break
+        config = part
     return config

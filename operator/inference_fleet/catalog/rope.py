@@ -41,3 +41,12 @@ def _scaling(cfg: Config) -> Mapping[str, Any]:
         if isinstance(nested, Mapping):
             return nested
     return {}
+
+
+def rotary_dim(cfg: Config, head_dim: int) -> int:
+    """Width of a row of the rotary table: the rotated part of a head."""
+    rope = cfg.optional("qk_rope_head_dim") or cfg.optional("rotary_dim")
+    if rope:
+        return rope
+    factor = cfg.get("partial_rotary_factor") or _scaling(cfg).get("partial_rotary_factor")
+    return int(head_dim * factor) if isinstance(factor, int | float) and 0 < factor <= 1 else head_dim

@@ -91,6 +91,7 @@ def pool_json(plan: PoolPlan) -> dict[str, Any]:
         "kvCacheTokens": plan.kv_cache_tokens,
         "maxConcurrency": plan.max_concurrency,
         "lock": plan.lock,
+        "estimated": plan.estimated,
         "problems": [{"reason": str(problem.reason), "message": problem.message} for problem in plan.problems],
     }
 

@@ -13,7 +13,7 @@ from inference_fleet.catalog.engines import NEWEST, EngineVersion, engine_versio
 from inference_fleet.catalog.extra_args import findings, size_value
 from inference_fleet.catalog.gpus import GpuCatalog, GpuType, is_part_of_gpu
 from inference_fleet.catalog.models import ModelFacts
-from inference_fleet.planning.parallelism import explain, legal
+from inference_fleet.planning.parallelism import Split, explain, legal, legal_sizes
 from inference_fleet.planning.plan import Problem
 from inference_fleet.planning.request import Request
 
@@ -107,11 +107,11 @@ def _model_read(given: PoolInput) -> Problem | None:
     return None
 
 
-def _architecture_exact(given: PoolInput) -> Problem | None:
+def _architecture_known(given: PoolInput) -> Problem | None:
     if given.facts is None or not given.facts.approximations:
         return None
     what = "; ".join(given.facts.approximations)
-    message = f"{given.facts.architecture} is only roughly known here ({what}): the bill may be off."
+    message = f"the bill of {given.facts.architecture} is an estimate: {what}."
     return Problem(Reason.UNSUPPORTED_ARCHITECTURE, message, warning=True)
 
 
@@ -142,13 +142,37 @@ def _kv_dtype_supported(given: PoolInput) -> Problem | None:
     return None
 
 
+def _quantization_supported(given: PoolInput) -> Problem | None:
+    gpu, quantization = given.gpu, given.facts.quantization if given.facts else None
+    if gpu is None or quantization is None or gpu.capability is None:
+        return None
+    if gpu.capability >= quantization.least_capability:
+        return None
+    least = ".".join(map(str, quantization.least_capability))
+    message = (
+        f"the checkpoint is quantised as {quantization.method}, for which {gpu.product} (compute capability "
+        f"{gpu.compute_capability}) has no kernel; {least} is the least."
+    )
+    return Problem(Reason.UNSUPPORTED_DTYPE, message)
+
+
+def split_of(request: Request) -> Split:
+    """What extraArgs say of experts and encoders."""
+    return Split(request.expert_parallel, request.whole_encoder or request.text_only)
+
+
 def _parallelism_legal(given: PoolInput) -> Problem | None:
     tp, gpu, facts = given.pool.tensor_parallel_size, given.gpu, given.facts
-    if tp is None or gpu is None:
+    if gpu is None:
         return None
-    node = gpu.gpus_per_node
-    if facts is not None and not (tp <= node and legal(facts, tp)):
-        message = f"tensorParallelSize {tp} is not possible; {explain(facts, node)}."
+    node, split = gpu.gpus_per_node, split_of(given.request)
+    if tp is None:
+        if facts is None or legal_sizes(facts, node, split):
+            return None
+        message = f"no tensorParallelSize is possible; {explain(facts, node, split)}."
+        return Problem(Reason.INVALID_PARALLELISM, message)
+    if facts is not None and not (tp <= node and legal(facts, tp, split)):
+        message = f"tensorParallelSize {tp} is not possible; {explain(facts, node, split)}."
         return Problem(Reason.INVALID_PARALLELISM, message)
     if tp > node:
         message = (
@@ -195,9 +219,10 @@ POOL_CHECKS: tuple[Check, ...] = (
     _engine_version_known,  # the tag says a version in the tables
     _gpu_known,  # a whole GPU of the catalogue
     _model_read,  # facts there, weights there
-    _architecture_exact,  # dense, full attention
+    _architecture_known,  # every field that the bill rests on
     _dtype_supported,  # the model's type on this GPU
     _kv_dtype_supported,  # the KV cache's type on this GPU
+    _quantization_supported,  # the checkpoint's kernels on this GPU
     _parallelism_legal,  # heads, quantisation blocks, node
     _one_group_of_gpus,  # no pipeline or data parallelism behind the plan's back
     _length_known_to_model,  # positions that the model has

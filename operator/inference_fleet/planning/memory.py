@@ -1,40 +1,14 @@
-"""The memory of one GPU, cause by cause, by the rules of vLLM's own profile run. All figures are bytes.
-
-Weights and KV cache follow exactly from shapes. Activations, CUDA context, NCCL and CUDA graphs are what the engine
-measures at start; here they are predicted with the constants below, read from public start-up logs of dense models.
-"""
+"""What a rank holds for good: the usable share of the GPU and the weights. All figures are bytes."""
 
 import math
-from dataclasses import dataclass
 
-from inference_fleet.catalog.engines import EngineVersion
-from inference_fleet.catalog.gpus import GIB
-from inference_fleet.catalog.models import Attention, AttentionLayers, ModelFacts
+from inference_fleet.catalog.models import ModelFacts
+from inference_fleet.catalog.weights import part_bits
 
-MIB = 1 << 20
 ELEMENT = 2
 """Bytes of an activation or of an unquantised weight: 16 bits."""
-
-CONTEXT = int(0.6 * GIB)
-"""CUDA context, cuBLAS and attention workspaces, allocator slack: logs of 7-8B models with 2048 batched tokens show
-0.76 to 0.85 GiB besides weights and KV cache, of which 0.2 GiB are activations."""
-
-NCCL_PAIR = 342 * MIB
-NCCL_MORE = 392 * MIB
-"""Buffers of the collectives with two ranks, and with more (what aiconfigurator reserves)."""
-
-GRAPH = MIB // 4
-"""One CUDA graph of one layer: logs since 0.21 reserve 0.06 GiB for 78 layers and 2 sizes, 0.8 GiB for 64 and 51."""
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """What the profile run is made with."""
-
-    tokens: int
-    """max_num_batched_tokens"""
-    seqs: int
-    """max_num_seqs"""
+_MX_HIDDEN, _MX_INTERMEDIATE = 256, 128
+"""MXFP4 kernels pad a rank's experts to multiples of these: gpt-oss loads 8 % more than its experts' bytes."""
 
 
 def requested(gpu_bytes: int, utilization: float) -> int:
@@ -42,64 +16,43 @@ def requested(gpu_bytes: int, utilization: float) -> int:
     return math.ceil(gpu_bytes * utilization)
 
 
-def weights(facts: ModelFacts, tp: int) -> int:
+def weights(facts: ModelFacts, tp: int, *, whole_encoder: bool = False) -> int:
     """Weights of one rank: a share of all, and what every rank keeps whole.
 
-    Projections, experts, embeddings and output layer are split. Norms and rotary tables are not, and with more ranks
-    than KV heads each rank keeps one whole KV head's projections.
+    Projections, experts, embeddings and output layer are split. Norms, routers, down-projections to latents, indexers
+    and rotary tables are not; with more ranks than KV heads each rank keeps one whole KV head's projections; decoding
+    with latents keeps the up-projections a second time in 16 bits.
     """
-    norms = (2 * facts.layers + 1) * facts.hidden_size * ELEMENT
-    rotary = facts.rotary_len * facts.head_dim * ELEMENT
-    bits = facts.quantization.bits if facts.quantization else 8 * ELEMENT
-    surplus = max(1, facts.kv_heads // tp) - facts.kv_heads / tp
-    replicated = int(surplus * 2 * facts.hidden_size * facts.head_dim * facts.layers * bits / 8)
-    return math.ceil((facts.weights_bytes - norms) / tp) + norms + rotary + replicated
+    parts = facts.parameters
+    attention = part_bits(facts.quantization, "attention")
+    whole = parts.whole * attention / 8 + parts.plain * ELEMENT + (parts.encoders * ELEMENT if whole_encoder else 0)
+    keys = parts.kv_projections * attention / 8
+    held = facts.rotary_len * facts.rotary_dim * ELEMENT + parts.absorbed * ELEMENT / tp
+    surplus = max(0.0, keys / min(tp, facts.kv_heads) - keys / tp)
+    split = max(0.0, facts.weights_bytes - whole) / tp
+    return math.ceil(split + whole + surplus + held + padding(facts, tp))
 
 
-def activations(facts: ModelFacts, tp: int, batch: Batch, version: EngineVersion) -> int:
-    """Peak of one profile forward: its widest layer over all batched tokens, or the sampler over all sequences.
+def draft_weights(facts: ModelFacts, tp: int, *, own: bool) -> int:
+    """Weights of a drafter on one rank: the checkpoint's `own` layers, else one more layer that joins two inputs.
 
-    A layer holds the residual and the layer's input and output (3 x hidden) and either queries, keys, values and the
-    attention's result, or gate, up and their product (3 x intermediate). Both are split over the ranks; the logits of
-    the whole vocabulary are gathered on every rank.
+    Embedding and output layer are the model's.
     """
-    attention = 2 * (facts.attention_heads + facts.kv_heads) * facts.head_dim
-    if facts.experts:
-        width = facts.experts_per_token * (3 * facts.moe_intermediate_size // tp + facts.hidden_size)
-    else:
-        width = 3 * facts.intermediate_size // tp
-    forward = batch.tokens * ELEMENT * (3 * facts.hidden_size + max(attention // tp, width))
-    sampler = batch.seqs * facts.vocab_size * version.bytes_per_logit
-    return max(forward, sampler)
+    if own:
+        return facts.draft_bytes // tp
+    parts = facts.parameters
+    layer = (parts.attention + parts.kv_projections + parts.mlp) // facts.layers + 2 * facts.hidden_size**2
+    return layer * ELEMENT // tp
 
 
-def overheads(
-    facts: ModelFacts, tp: int, seqs: int, version: EngineVersion, *, eager: bool
-) -> tuple[tuple[str, int], ...]:
-    """What the engine takes besides, by cause."""
-    nccl = 0 if tp == 1 else NCCL_PAIR if tp == 2 else NCCL_MORE
-    graphs = facts.layers * capture_sizes(seqs) * GRAPH if version.counts_graphs and not eager else 0
-    parts = (("CUDA context", CONTEXT), ("NCCL", nccl), ("CUDA graphs", graphs))
-    return tuple(part for part in parts if part[1])
+def padding(facts: ModelFacts, tp: int) -> float:
+    """Bytes by which MXFP4 experts grow when their matrices are padded for the kernel."""
+    if facts.quantization is None or facts.quantization.method != "mxfp4" or not facts.experts:
+        return 0.0
+    hidden, width = facts.hidden_size, max(1, facts.moe_intermediate_size // tp)
+    grown = _up(hidden, _MX_HIDDEN) * _up(width, _MX_INTERMEDIATE) / (hidden * width) - 1
+    return facts.parameters.experts * part_bits(facts.quantization, "experts") / 8 / tp * grown
 
 
-def capture_sizes(seqs: int) -> int:
-    """How many batch sizes are captured: 1, 2, 4, by 8 up to 256, by 16 up to 512; at most twice `seqs`."""
-    most = min(2 * seqs, 512)
-    sizes = (1, 2, 4, *range(8, 257, 8), *range(272, 513, 16))
-    return sum(size <= most for size in sizes)
-
-
-def kv_bytes_per_token(facts: ModelFacts, tp: int, element: int) -> int:
-    """KV cache of one token on one rank. `element` is the bytes of the KV dtype."""
-    return sum(group.count * _kv_elements(group, tp) for group in facts.attention) * element
-
-
-def _kv_elements(group: AttentionLayers, tp: int) -> int:
-    match group.kind:
-        case Attention.MLA:
-            return group.latent_dim  # one latent for all heads: every rank keeps it whole
-        case Attention.LINEAR:
-            return 0
-        case _:
-            return max(1, group.kv_heads // tp) * (group.key_dim + group.value_dim)
+def _up(value: int, multiple: int) -> int:
+    return -(-value // multiple) * multiple

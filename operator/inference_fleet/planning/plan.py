@@ -60,6 +60,8 @@ class PoolPlan:
     lock: str | None = None
     lock_inputs: str | None = None
     problems: tuple[Problem, ...] = ()
+    estimated: bool = False
+    """Whether the bill rests on a guess: an unknown architecture or field, weights that were not read."""
 
     @property
     def feasible(self) -> bool:

@@ -10,13 +10,13 @@ from inference_fleet.api.v1alpha1.spec import Engine, InferenceServiceSpec, Pool
 from inference_fleet.catalog.engines import engine_version
 from inference_fleet.catalog.gpus import GpuCatalog, GpuType
 from inference_fleet.catalog.models import ModelFacts
-from inference_fleet.planning.checks import PoolInput, pool_problems
+from inference_fleet.planning.checks import PoolInput, pool_problems, split_of
 from inference_fleet.planning.lock import lock_inputs, lock_of
 from inference_fleet.planning.parallelism import legal_sizes
 from inference_fleet.planning.plan import LockedEngine, PoolPlan
 from inference_fleet.planning.request import Request, read_request
 from inference_fleet.planning.sizing import Sizing, size, smallest
-from inference_fleet.planning.verdicts import memory_problem
+from inference_fleet.planning.verdicts import sizing_problems
 
 
 def plan_service(
@@ -79,14 +79,15 @@ def _unchecked(plan: PoolPlan, given: PoolInput) -> PoolPlan:
 
 def _sized(plan: PoolPlan, given: PoolInput, gpu: GpuType, facts: ModelFacts) -> PoolPlan:
     sizing = _choose(given.pool, gpu, facts, given.request)
-    problem = memory_problem(given, gpu, facts, sizing)
+    problems = sizing_problems(given, gpu, facts, sizing)
     return replace(
         plan,
         engine=_locked(given, sizing.tensor_parallel_size, sizing.max_model_len or None, sizing.max_num_seqs),
         memory=sizing.bill,
         kv_cache_tokens=sizing.kv_cache_tokens,
         max_concurrency=sizing.max_concurrency,
-        problems=(*plan.problems, problem) if problem else plan.problems,
+        problems=(*plan.problems, *problems),
+        estimated=facts.estimated,
     )
 
 
@@ -94,7 +95,7 @@ def _choose(pool: Pool, gpu: GpuType, facts: ModelFacts, request: Request) -> Si
     """The given size, else the smallest legal one that serves, else the widest, which comes nearest to it."""
     if pool.tensor_parallel_size is not None:
         return size(facts, gpu, pool.tensor_parallel_size, request)
-    sizes = legal_sizes(facts, gpu.gpus_per_node)
+    sizes = legal_sizes(facts, gpu.gpus_per_node, split_of(request))
     return smallest(facts, gpu, sizes, request) or size(facts, gpu, sizes[-1], request)
 
 

@@ -7,10 +7,15 @@ from inference_fleet.catalog.engines import EngineVersion
 from inference_fleet.catalog.extra_args import flag_of, flag_value, size_value
 from inference_fleet.catalog.gpus import GpuType
 from inference_fleet.catalog.models import ModelFacts
-from inference_fleet.planning.memory import Batch
+from inference_fleet.planning.activations import Batch
+from inference_fleet.planning.layout import CacheRequest
+from inference_fleet.planning.pages import KvDtype
+from inference_fleet.planning.speculation import Speculation, read_speculation
 
 BLOCK = 16
 """Tokens of a KV cache block, where extraArgs do not set --block-size."""
+
+_OLD_SEQS = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,16 +36,40 @@ class Request:
     kv_cache_bytes: int | None
     """--kv-cache-memory-bytes: replaces what the utilization would leave."""
     dtype: str | None
+    speculation: Speculation | None = None
 
     def has(self, *flags: str) -> bool:
         """Whether extraArgs hold one of the flags."""
         return any(flag_of(item) in flags for item in self.extra_args)
 
-    def kv_element(self) -> int:
-        """Bytes of a stored key or value element."""
-        if self.kv_cache_dtype.startswith("fp8"):
-            return 1
-        return 4 if self.kv_cache_dtype == "auto" and self.dtype in {"float", "float32"} else 2
+    @property
+    def expert_parallel(self) -> bool:
+        """Whether ranks hold whole experts instead of slices of all."""
+        return self.has("--enable-expert-parallel", "-ep")
+
+    @property
+    def whole_encoder(self) -> bool:
+        """Whether every rank holds the whole encoder."""
+        return flag_value(self.extra_args, "--mm-encoder-tp-mode") == "data"
+
+    @property
+    def text_only(self) -> bool:
+        """Whether the encoders are left out."""
+        limit = (flag_value(self.extra_args, "--limit-mm-per-prompt") or "").replace(" ", "")
+        return self.has("--language-model-only") or '"image":0' in limit or "image=0" in limit
+
+    def kv_dtype(self, facts: ModelFacts) -> KvDtype:
+        """The KV cache dtype, `auto` resolved by what the checkpoint brings."""
+        name = self.kv_cache_dtype
+        brings = facts.quantization is not None and facts.quantization.kv_fp8 and self.version.reads_kv_scales
+        if name == "auto" and brings:
+            name = "fp8"
+        return KvDtype(name, 4 if self.dtype in {"float", "float32"} else 2)
+
+    def default_seqs(self, gpu: GpuType) -> int:
+        """Sequences of a batch if nothing is said."""
+        seqs = gpu.batch_defaults.max_num_seqs if self.version.batches_by_gpu else _OLD_SEQS
+        return min(seqs, self.batched_tokens) if self.batched_tokens else seqs
 
     def batch(self, facts: ModelFacts, gpu: GpuType, seqs: int) -> Batch:
         """What the profile run is made with: the given batch or the default of the GPU, bounded as vLLM bounds it."""
@@ -48,7 +77,22 @@ class Request:
         tokens = self.batched_tokens or min(gpu.batch_defaults.max_num_batched_tokens, seqs * length)
         if self.has("--no-enable-chunked-prefill"):
             tokens = max(tokens, length)
-        return Batch(tokens, seqs)
+        return Batch(tokens, seqs, length, images=not self.text_only)
+
+    def cache(self, facts: ModelFacts, gpu: GpuType, tp: int, batched: int) -> CacheRequest:
+        """What the layout of the block pool depends on."""
+        drafter = self.speculation
+        return CacheRequest(
+            tp=tp,
+            dtype=self.kv_dtype(facts),
+            block=self.block,
+            in_flight=batched * self.version.batches_in_flight,
+            version=self.version,
+            prefix_caching=self.enable_prefix_caching,
+            draft_layers=drafter.layers if drafter else 0,
+            speculative_tokens=drafter.tokens if drafter else 0,
+            wide_heads_aligned=gpu.capability is not None and gpu.capability[0] == 10,
+        )
 
 
 def read_request(engine: Engine, workload: Workload | None, version: EngineVersion) -> Request:
@@ -68,4 +112,5 @@ def read_request(engine: Engine, workload: Workload | None, version: EngineVersi
         block=size_value(extra, "--block-size") or BLOCK,
         kv_cache_bytes=size_value(extra, "--kv-cache-memory-bytes"),
         dtype=flag_value(extra, "--dtype"),
+        speculation=read_speculation(extra),
     )

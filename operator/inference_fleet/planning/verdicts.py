@@ -3,10 +3,37 @@
 from inference_fleet.api.conditions import Reason
 from inference_fleet.catalog.gpus import GIB, GpuType
 from inference_fleet.catalog.models import ModelFacts
-from inference_fleet.planning.checks import PoolInput
+from inference_fleet.planning.checks import PoolInput, split_of
 from inference_fleet.planning.parallelism import legal_sizes
 from inference_fleet.planning.plan import Problem
 from inference_fleet.planning.sizing import LEAST_LEN, Sizing, smallest, useful
+
+
+def sizing_problems(given: PoolInput, gpu: GpuType, facts: ModelFacts, sizing: Sizing) -> tuple[Problem, ...]:
+    """What is wrong with a sizing, or worth knowing of it."""
+    found = (memory_problem(given, gpu, facts, sizing), _states(sizing), _slow_links(gpu, sizing))
+    return tuple(problem for problem in found if problem is not None)
+
+
+def _states(sizing: Sizing) -> Problem | None:
+    """vLLM refuses more sequences than there are blocks for constant states, after it has checked the length."""
+    if sizing.states_suffice or not sizing.holds_request:
+        return None
+    message = (
+        f"maxNumSeqs is {sizing.max_num_seqs}, but the KV cache has {sizing.blocks} blocks for the constant states of "
+        f"sequences; {sizing.blocks} is the most."
+    )
+    return Problem(Reason.KV_CACHE_TOO_SMALL, message)
+
+
+def _slow_links(gpu: GpuType, sizing: Sizing) -> Problem | None:
+    if sizing.tensor_parallel_size == 1 or gpu.nvlink:
+        return None
+    message = (
+        f"tensorParallelSize {sizing.tensor_parallel_size} on {gpu.product} exchanges every layer's result over PCIe: "
+        "it works, and tokens come slower than from one GPU that holds the model."
+    )
+    return Problem(Reason.INVALID_PARALLELISM, message, warning=True)
 
 
 def memory_problem(given: PoolInput, gpu: GpuType, facts: ModelFacts, sizing: Sizing) -> Problem | None:
@@ -32,7 +59,7 @@ def memory_problem(given: PoolInput, gpu: GpuType, facts: ModelFacts, sizing: Si
         return Problem(Reason.MODEL_TOO_LARGE, message, warning=rough and not surely)
     kv = f"{_gib(bill.kv_cache_bytes)} of KV cache per GPU at {bill.kv_cache_bytes_per_token} bytes per token"
     if given.request.max_model_len is not None:
-        need = sizing.blocks_per_request * sizing.block * bill.kv_cache_bytes_per_token
+        need = sizing.request_bytes
         message = (
             f"maxModelLen {sizing.max_model_len} needs {_gib(need)} of KV cache per GPU for one request, but "
             f"tensorParallelSize {tp} on {gpu.product} leaves {kv}. The longest length that fits is "
@@ -53,13 +80,14 @@ def memory_problem(given: PoolInput, gpu: GpuType, facts: ModelFacts, sizing: Si
 
 def _what_works(given: PoolInput, gpu: GpuType, facts: ModelFacts) -> str:
     """Another size on this type, and the type of the catalogue that serves with the least memory."""
-    here = smallest(facts, gpu, legal_sizes(facts, gpu.gpus_per_node), given.request)
+    split = split_of(given.request)
+    here = smallest(facts, gpu, legal_sizes(facts, gpu.gpus_per_node, split), given.request)
     options = [f"tensorParallelSize {here.tensor_parallel_size}"] if here is not None else []
     others = []
     for other in given.catalog.types:
         if other.vendor != gpu.vendor or other.memory_bytes <= gpu.memory_bytes or (gpu.bf16 and not other.bf16):
             continue
-        found = smallest(facts, other, legal_sizes(facts, other.gpus_per_node), given.request)
+        found = smallest(facts, other, legal_sizes(facts, other.gpus_per_node, split), given.request)
         if found is not None:
             others.append((found.tensor_parallel_size, other.memory_bytes, other.product))
     if others:

@@ -38,7 +38,7 @@ def test_slices_and_unknown_labels_are_never_a_whole_gpu(label: str) -> None:
 
 
 def test_every_built_in_type_finds_itself() -> None:
-    assert len(CATALOG.types) == 30
+    assert len(CATALOG.types) == 35
     for gpu in CATALOG.types:
         assert CATALOG.find(gpu.product) == gpu
 

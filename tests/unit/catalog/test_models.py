@@ -100,12 +100,16 @@ def test_quantisation(quantization: dict[str, Any], bits: float, granule: int | 
     assert (found.bits, found.granule) == (bits, granule)
 
 
-def test_what_is_roughly_known_is_named_and_not_refused() -> None:
-    latent = facts(config(kv_lora_rank=512, qk_rope_head_dim=64, n_routed_experts=64, moe_intermediate_size=1408))
-    assert latent.attention == (AttentionLayers(Attention.MLA, 32, latent_dim=576),)
-    assert latent.approximations == ("latent attention", "64 experts")
-    hybrid = facts(config(layer_types=["linear_attention"] * 24 + ["full_attention"] * 8))
-    assert [(group.kind, group.count) for group in hybrid.attention] == [(Attention.FULL, 8), (Attention.LINEAR, 24)]
+def test_an_unknown_architecture_and_unknown_kinds_are_named() -> None:
+    strange = facts(config(architectures=["BrandNewForCausalLM"], model_type="brand_new"))
+    assert strange.estimated
+    assert strange.approximations == ("the architecture BrandNewForCausalLM is not known",)
+    kinds = facts(config(layer_types=["full_attention"] * 31 + ["holographic"]), weights=1)
+    assert kinds.approximations == ("layers of kind 'holographic', billed as full attention",)
+    assert kinds.attention[0].count == 32
+    stateful = facts(config(layer_types=["linear_attention"] * 24 + ["full_attention"] * 8))
+    assert [(group.kind, group.count) for group in stateful.attention] == [(Attention.FULL, 8), (Attention.LINEAR, 24)]
+    assert "24 layers with a constant state of unknown size" in stateful.approximations[0]
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,7 @@ def test_json_is_the_contract(tmp_path: Path, model: Path) -> None:
         "kvCacheTokens",
         "maxConcurrency",
         "lock",
+        "estimated",
         "problems",
     ]
     assert pool["engine"] == {
@@ -69,6 +70,7 @@ def test_json_is_the_contract(tmp_path: Path, model: Path) -> None:
     ]
     assert pool["memory"]["kvCacheBytesPerToken"] == 131072
     assert pool["feasible"] is True
+    assert pool["estimated"] is False
     assert pool["problems"] == []
 
 
