@@ -10,6 +10,7 @@ values of what it does not say, and is counted apart.
 
 import argparse
 import itertools
+import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -144,12 +145,15 @@ def _alternatives(log: Log) -> Iterator[tuple[str, Request]]:
 
 
 def _derived(log: Log) -> float | None:
-    """Available bytes where only tokens are printed: exact for layouts in which they follow from each other."""
+    """Available bytes where only tokens are printed; None where no whole number of blocks gives them."""
     layout = layout_of(log, log.request)
-    if layout is None or log.tokens is None or log.facts is None or layout.state_pages or len(layout.groups) > 1:
+    if layout is None or log.tokens is None or log.facts is None:
         return None
     length = log.request.max_model_len or log.facts.default_len
-    return log.tokens * layout.request_blocks(length) / length * layout.block_bytes
+    if not layout.version.prints_capacity:
+        return log.tokens / layout.block * sum(times for _, times in layout.groups) * layout.block_bytes
+    blocks = math.ceil(log.tokens * layout.request_blocks(length) / length)
+    return blocks * layout.block_bytes if layout.printed_tokens(blocks, length) == log.tokens else None
 
 
 def table(results: Sequence[Result]) -> str:

@@ -32,7 +32,7 @@ _PRIOR = Coefficients(
     forward=1.0,
     sort_workspace=12.0,  # key and index twice; 5.6 GiB of activations in a log of 1024 x 151,936 logits: 16
     encoder=1.0,
-    graph=MIB // 2,  # 1.55 GiB estimated for 64 layers and 51 sizes, 0.06 GiB for 78 and 2
+    graph=7 * MIB // 16,  # 1.55 GiB estimated for 64 layers and 51 sizes, 0.06 GiB for 78 and 2
     shared_host=int(1.5 * GIB),
     margin=0,
 )

@@ -59,7 +59,7 @@ def read_logs(path: Path, models: Path, gpus: Path) -> Iterator[Log]:
     for row in _rows(path):
         shape = find_model(row["model"], shapes)
         facts = None if shape is None else _facts(shape, row)
-        gpu = find_gpu(row["gpu"], row["gpu_mem_gib"], cards, catalog)
+        gpu = find_gpu(_azure(row), row["gpu_mem_gib"], cards, catalog)
         yield Log(
             id=row["id"],
             model=shape["model_id"] if shape else row["model"],
@@ -111,6 +111,11 @@ def find_model(name: str, shapes: list[dict[str, str]]) -> dict[str, str] | None
 
 def _generation(word: str) -> str:
     return re.sub(r"\.\d+$", "", word)
+
+
+def _azure(row: Row) -> str:
+    """KAITO runs on Azure, where a single or paired H100 is the 94 GB NVL."""
+    return "H100 NVL" if "kaito" in row["source"] and row["gpu"].startswith("H100") else row["gpu"]
 
 
 def find_gpu(name: str, memory: str, cards: list[dict[str, str]], catalog: GpuCatalog) -> GpuType | None:
@@ -290,7 +295,11 @@ def _layers(shape: Row) -> dict[str, Any]:
     for kind, count in re.findall(r"(full|swa|chunk|gdn|mamba)\d*:(\d+)", layout):
         name = {"full": "full_attention", "swa": "sliding_attention", "chunk": "chunked_attention"}.get(kind, "mamba")
         types += [name] * int(count)
-    found: dict[str, Any] = {"layer_types": types} if types else {}
+    alone = int(shape["num_hidden_layers"]) - len(types)
+    if "mamba" in types and alone:  # Nemotron-H: mixers and MLPs are layers of their own
+        found: dict[str, Any] = {"layers_block_type": [*types, *["moe"] * alone], "mlp_hidden_act": "relu2"}
+    else:
+        found = {"layer_types": types} if types else {}
     window, chunk = re.search(r"swa(\d+)", layout), re.search(r"chunk(\d+)", layout)
     if window:
         found["sliding_window"] = int(window[1])
@@ -329,6 +338,10 @@ def _states(layout: str, source: str) -> dict[str, Any]:
 def _tower(shape: Row) -> dict[str, Any]:
     """A tower as the two common kinds have it: merged patches of any size, or a fixed number of tokens per image."""
     tower = {"hidden_size": 1152, "intermediate_size": 4304, "num_hidden_layers": 27, "num_heads": 16}
+    if "Gemma3For" in shape["arch"]:
+        scaling = {"rope_type": "linear", "factor": 8.0}
+        tower |= {"image_size": 896, "patch_size": 14}
+        return {"vision_config": tower, "mm_tokens_per_image": 256, "rope_scaling": scaling}
     if "emma" in shape["arch"]:
         return {"vision_config": {**tower, "image_size": 896, "patch_size": 14}, "mm_tokens_per_image": 256}
     return {"vision_config": {**tower, "spatial_merge_size": 2}}

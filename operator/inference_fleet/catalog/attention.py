@@ -11,6 +11,10 @@ _WHOLE_HEADS = ("minicpm3",)
 """Families with latent attention of which the engine caches whole heads all the same."""
 _ENCODERS = ("Bert", "Roberta", "ModernBert", "GteModel", "NomicBert", "ViT", "CLIP", "Siglip")
 
+_SPARSE = ("glmmoedsa", "deepseekv32")
+"""Families whose latent attention always has an indexer, where a file leaves its fields to the defaults."""
+_INDEX_DIM = 128
+
 Groups = tuple[AttentionLayers, ...]
 
 
@@ -70,7 +74,8 @@ def _latent(cfg: Config, count: int, heads: int) -> AttentionLayers:
     if cfg.family.startswith(_WHOLE_HEADS):
         key = (cfg.optional("qk_nope_head_dim") or 128) + rope
         return AttentionLayers(Attention.FULL, count, heads, key, key)
-    dim = cfg.optional("index_head_dim") if cfg.optional("index_topk") else None
+    sparse = cfg.optional("index_topk") or cfg.family.startswith(_SPARSE)
+    dim = cfg.optional("index_head_dim") or _INDEX_DIM if sparse else None
     per_layer = 2 if cfg.family.startswith("longcat") else 1
     return AttentionLayers(
         Attention.MLA,

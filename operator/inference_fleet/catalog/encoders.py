@@ -36,12 +36,12 @@ def read_encoder(cfg: Config) -> Encoder | None:
             break
     else:
         return None
-    hidden = part.optional("hidden_size", "embed_dim", "d_model", "width") or _DEFAULTS[0]
+    hidden = part.optional("hidden_size", "embed_dim", "d_model", "width", "vt_hidden_size") or _DEFAULTS[0]
     if name == "vision_config" and part.optional("embed_dim") and part.optional("hidden_size"):
         hidden = part.optional("embed_dim") or hidden  # Qwen2-VL: hidden_size is the language model's
     ratio = part.get("mlp_ratio")
     by_ratio = int(hidden * ratio) if isinstance(ratio, int | float) and 0 < ratio < 64 else None
-    merge = part.optional("spatial_merge_size", "merge_size")
+    merge = part.optional("spatial_merge_size", "merge_size", "merge_kernel_size")
     fixed = cfg.optional("mm_tokens_per_image", "image_seq_length", "vision_soft_tokens_per_image")
     size, patch = part.optional("image_size"), part.optional("patch_size")
     patches = (size // patch) ** 2 if size and patch and size > patch else None
@@ -49,9 +49,13 @@ def read_encoder(cfg: Config) -> Encoder | None:
     item = fixed or (None if merge else patches) or _LARGEST_ITEM
     return Encoder(
         hidden=hidden,
-        intermediate=part.optional("intermediate_size", "encoder_ffn_dim", "mlp_dim") or by_ratio or _DEFAULTS[1],
-        layers=part.optional("depth", "num_hidden_layers", "encoder_layers", "layers") or _DEFAULTS[2],
-        heads=part.optional("num_heads", "num_attention_heads", "encoder_attention_heads") or 16,
+        intermediate=part.optional("intermediate_size", "encoder_ffn_dim", "mlp_dim", "vt_intermediate_size")
+        or by_ratio
+        or _DEFAULTS[1],
+        layers=part.optional("depth", "num_hidden_layers", "encoder_layers", "layers", "vt_num_hidden_layers")
+        or _DEFAULTS[2],
+        heads=part.optional("num_heads", "num_attention_heads", "encoder_attention_heads", "vt_num_attention_heads")
+        or 16,
         patches_per_token=min(per_token, 64),
         item_tokens=item,
     )

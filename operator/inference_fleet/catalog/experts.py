@@ -43,6 +43,9 @@ def _sparse_layers(cfg: Config, layers: int) -> int:
     pattern = cfg.get("hybrid_override_pattern")
     if isinstance(pattern, str) and pattern:
         return pattern[:layers].upper().count("E")
+    blocks = cfg.get("layers_block_type")
+    if isinstance(blocks, list) and "moe" in blocks:
+        return blocks[:layers].count("moe")
     kinds = cfg.get("mlp_layer_types")
     if isinstance(kinds, list) and kinds:
         return sum(str(kind) == "sparse" for kind in kinds[:layers])

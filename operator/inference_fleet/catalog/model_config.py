@@ -130,8 +130,9 @@ class Config:
     @property
     def gated_mlp(self) -> bool:
         """Whether the MLP has a gate: three matrices instead of two."""
-        activation = self.get("hidden_act") or self.get("activation_function") or self.get("hidden_activation")
-        return str(activation or "silu") not in _UNGATED
+        names = ("mlp_hidden_act", "hidden_act", "activation_function", "hidden_activation")
+        activation = next((value for name in names if (value := self.get(name))), "silu")
+        return str(activation) not in _UNGATED
 
 
 def _text_part(config: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -33,8 +33,10 @@ class Parameters:
     """Norms and routers: kept whole, in 16 bits."""
     absorbed: int
     """MLA: the up-projections once more, in 16 bits, as decoding uses them."""
-    draft: int
-    """The multi-token-prediction layers of the checkpoint."""
+    draft_layer: int
+    """One layer for multi-token prediction."""
+    draft_layers: int
+    """How many of them the checkpoint has, by its configuration."""
 
     @property
     def total(self) -> int:
@@ -101,13 +103,15 @@ def count_parameters(
         encoders=encoder_parameters(cfg, hidden),
         plain=(2 * layers + 1) * hidden + router,
         absorbed=absorbed,
-        draft=drafts * (per_layer + 2 * hidden * hidden),
+        draft_layer=per_layer + 2 * hidden * hidden,
+        draft_layers=drafts,
     )
 
 
 def _alone(cfg: Config) -> bool:
     """Whether an attention layer has no MLP: Nemotron-H counts mixers and MLPs as layers of their own."""
-    return isinstance(cfg.get("hybrid_override_pattern"), str)
+    blocks = cfg.get("layers_block_type")
+    return isinstance(cfg.get("hybrid_override_pattern"), str) or (isinstance(blocks, list) and "moe" in blocks)
 
 
 def _extra_embeddings(cfg: Config, layers: int) -> int:

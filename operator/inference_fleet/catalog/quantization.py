@@ -14,7 +14,7 @@ _MOST_BITS = 64
 _KEPT = {
     "attention": ("self_attn", "linear_attn", ".attn", "q_proj", "o_proj"),
     "shared_experts": ("shared_expert",),
-    "mlp": ("mlp.gate_proj", "mlp.down_proj", "feed_forward"),
+    "mlp": ("mlp.gate_proj", "mlp.down_proj", "mlp\\.(", "feed_forward"),
 }
 """What of a layer may be left out of the quantisation, and what its modules are called in the list of exceptions."""
 _LEAST_CAPABILITY: dict[str, tuple[int, int]] = {

@@ -23,6 +23,8 @@ def model_lengths(cfg: Config) -> tuple[int, int, int]:
     if kind in {"linear", "dynamic"}:
         factor = scaling.get("factor")
         longest = int(base * factor) if isinstance(factor, int | float) and 0 < factor < _MOST_FACTOR else base
+        if cfg.family.startswith("gemma3"):  # states the scaled length, and builds tables for the factor all the same
+            return base, base, longest
         return longest, longest, longest
     if kind in {"longrope", "su"}:
         trained = scaling.get("original_max_position_embeddings") or cfg.get("original_max_position_embeddings")

@@ -29,7 +29,7 @@ def stored_weights(
         return None
     if facts.quantization is None and facts.dtype == "float32":
         stored //= 2
-    drafts = draft_bytes(facts) if _has_drafts(facts, index) else 0
+    drafts = max(draft_bytes(facts), draft_bytes(facts, 1)) if _has_drafts(facts, index) else 0
     if stored > estimate * 0.9 + drafts:
         stored -= drafts
     embedding = facts.vocab_size * facts.hidden_size * LOADED_BYTES
@@ -48,7 +48,7 @@ def _has_drafts(facts: ModelFacts, index: Mapping[str, Any] | None) -> bool:
     """Whether the store holds draft layers: by name where names are there, else as the configuration says."""
     names = index.get("weight_map") if index is not None else None
     if not isinstance(names, Mapping) or not names:
-        return facts.parameters.draft > 0
+        return facts.parameters.draft_layers > 0
     beyond = f"layers.{facts.layers}."
     return any(isinstance(name, str) and (_DRAFT.search(name) or beyond in name) for name in names)
 
@@ -85,9 +85,10 @@ def estimated_weights(facts: ModelFacts) -> int:
     return int(bits / 8) + plain * LOADED_BYTES
 
 
-def draft_bytes(facts: ModelFacts) -> int:
-    """Bytes of the multi-token-prediction layers of the checkpoint."""
-    return int(facts.parameters.draft * part_bits(facts.quantization, "experts" if facts.experts else "mlp") / 8)
+def draft_bytes(facts: ModelFacts, layers: int | None = None) -> int:
+    """Bytes of the multi-token-prediction layers of the checkpoint, or of as many `layers`."""
+    count = facts.parameters.draft_layer * (facts.parameters.draft_layers if layers is None else layers)
+    return int(count * part_bits(facts.quantization, "experts" if facts.experts else "mlp") / 8)
 
 
 def part_bits(quantization: Quantization | None, part: str) -> float:
