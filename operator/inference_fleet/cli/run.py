@@ -88,7 +88,13 @@ def _lease(client: KubeClient, settings: Settings) -> Lease | None:
 async def _watch(
     loop: Loop, client: KubeClient, settings: Settings, stop: asyncio.Event, started: asyncio.Event
 ) -> None:
-    """Watch until told to stop. Events that come before the list is complete only fill the cache."""
+    """Watch until told to stop. Events that come before the list is complete only fill the cache.
+
+    Kopf looks for the kinds once, when it starts; installed after that, our own would never be watched.
+    """
+    await _first(loop.served, stop)
+    if stop.is_set():
+        return
     await kopf.operator(
         registry=watch_registry(loop, client),
         settings=watch_settings(),
@@ -99,3 +105,10 @@ async def _watch(
         stop_flag=stop,
         ready_flag=started,
     )
+
+
+async def _first(*events: asyncio.Event) -> None:
+    tasks = [asyncio.create_task(event.wait()) for event in events]
+    await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    for task in tasks:
+        task.cancel()

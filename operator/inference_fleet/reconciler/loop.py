@@ -52,6 +52,8 @@ class Loop:
         """Reconcile the services of `namespaces` (all if empty)."""
         self.cache = Cache()
         self.queue: WorkQueue[ServiceKey] = WorkQueue()
+        self.served = asyncio.Event()
+        """Set once InferenceServices could be listed: their definition is there."""
         self.listed = False
         self._client = client
         self._models = models
@@ -75,6 +77,7 @@ class Loop:
             try:
                 for kind in _WATCHED:
                     await self._list(kind, metadata_only=False)
+                    self.served.set()
             except ApiError as error:
                 logger.warning("cannot list yet, trying again: %s", error)
                 await asyncio.sleep(_RELIST_RETRY_SECONDS)
@@ -103,7 +106,11 @@ class Loop:
         while True:
             key = await self.queue.take()
             started = loop.time()
-            result = await self._try(key)
+            try:
+                result = await self._try(key)
+            except asyncio.CancelledError:
+                self.queue.done(key, after=0.0)  # for the workers that come after these
+                raise
             self._metrics.reconciled(result, loop.time() - started)
             if result == "unreachable":
                 # Not this service's fault: no growing backoff, so that all converge soon after the server is back.

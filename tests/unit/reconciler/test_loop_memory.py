@@ -52,3 +52,35 @@ def test_what_failed_for_a_service_is_forgotten_with_it_and_does_not_follow_its_
         await asyncio.gather(worker, return_exceptions=True)
 
     asyncio.run(asyncio.wait_for(story(), 5))
+
+
+class Hanging(Refusing):
+    """An API server that does not answer for a while."""
+
+    answers = False
+    asked = 0
+
+    async def get(self, *_: Any) -> objects.Json:
+        if not self.answers:
+            await asyncio.Event().wait()
+        self.asked += 1
+        return await super().get()
+
+
+def test_a_service_whose_worker_is_cancelled_is_taken_up_by_the_next_one() -> None:
+    async def story() -> None:
+        server = Hanging()
+        policy = Policy(render=RenderSettings(operator_image="operator:1"), catalog=GpuCatalog.builtin())
+        loop = Loop(cast("KubeClient", server), ModelReader(cast("Any", None)), policy, Metrics())
+        loop.listed = True
+        loop.see("InferenceService", "ADDED", objects.service())
+        for answers in (False, True):  # the Lease is lost, and held again
+            server.answers = answers
+            worker = asyncio.create_task(loop.work())
+            for _ in range(50):
+                await asyncio.sleep(0)
+            worker.cancel()
+            await asyncio.gather(worker, return_exceptions=True)
+        assert server.asked > 0
+
+    asyncio.run(asyncio.wait_for(story(), 5))
