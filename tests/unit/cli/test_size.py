@@ -119,3 +119,83 @@ def test_it_answers_at_once(model: Path) -> None:
     )
     assert time.monotonic() - start < 3
     assert len(json.loads(answer.stdout)["points"]) == 11
+
+
+def fleet(model: Path, *gpus: str, **changes: object) -> Result:
+    given = {"input_tokens": 1000, "output_tokens": 250, "qps": 40, **changes}
+    options = [f"--{name.replace('_', '-')}={value}" for name, value in given.items() if value is not None]
+    return CliRunner().invoke(command, ["--model-config", str(model), *(f"--gpu={gpu}" for gpu in gpus), *options])
+
+
+def test_a_fleet_is_sized_for_every_gpu_and_legal_size(model: Path) -> None:
+    result = fleet(model, f"{H100}=3", "NVIDIA-L4=0.7", output="json", input_tokens_p95=3000, output_tokens_p95=500)
+    assert result.exit_code == 0, result.output
+    answer = json.loads(result.stdout)
+    assert answer["estimated"] is True
+    sizes = {(option["gpu"], option["tensorParallelSize"]) for option in answer["options"]}
+    assert {(H100, tp) for tp in (1, 2, 4, 8)} <= sizes
+    for option in answer["options"]:
+        assert option["ttftP95Ms"] <= 2000
+        assert option["tpotP95Ms"] <= 50
+        assert option["gpus"] == option["replicas"] * option["tensorParallelSize"]
+        assert option["maxRequestsPerSecondPerReplica"] * option["replicas"] >= 40
+        price = 3 if option["gpu"] == H100 else 0.7
+        assert option["costPerHour"] == pytest.approx(price * option["gpus"])
+        assert option["costPerMillionOutputTokens"] == pytest.approx(
+            option["costPerHour"] / (40 * 250 * 3600 / 1e6), rel=0.01
+        )
+    costs = [option["costPerHour"] for option in answer["options"]]
+    assert costs == sorted(costs)
+    assert answer["cheapestMix"]["costPerHour"] <= costs[0]
+    assert answer["prefillDecodeBytesPerSecond"] == 40 * 1000 * 131_072
+
+
+def test_without_prices_gpus_count(model: Path) -> None:
+    answer = json.loads(fleet(model, H100, output="json").stdout)
+    assert answer["options"][0]["costPerHour"] is None
+    assert [option["gpus"] for option in answer["options"]] == sorted(option["gpus"] for option in answer["options"])
+
+
+def test_the_fleet_table_names_the_mix_and_what_to_avoid(model: Path) -> None:
+    result = fleet(model, f"{H100}=3")
+    assert result.exit_code == 0, result.output
+    for words in ("Cheapest mix", "wider than needed", "GB/s of KV cache", "Estimates"):
+        assert words in result.stdout
+
+
+def test_a_demand_that_no_fleet_serves_is_exit_1_and_says_what_is_reached(model: Path) -> None:
+    result = fleet(model, "NVIDIA-L4=0.7", tpot_p95_ms=1)
+    assert result.exit_code == 1
+    assert "cannot keep the SLO within a node" in result.stderr
+
+
+def test_the_picture_is_drawn(model: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    picture = tmp_path / "cost.png"
+    result = fleet(model, f"{H100}=3", "NVIDIA-H200=4", plot=picture)
+    assert result.exit_code == 0, result.output
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("gpus", "changes", "sentence"),
+    [
+        ([f"{H100}=3", "NVIDIA-H200"], {}, "--gpu NVIDIA-H200 has no price, but others have"),
+        ([f"{H100}=free"], {}, "has the price 'free'"),
+        ([f"{H100}=-1"], {}, "has the price '-1'"),
+        ([H100], {"input_tokens_p95": 10}, "--input-tokens-p95 is 10, below --input-tokens 1000"),
+        ([H100], {"qps": 0}, "--qps"),
+        ([H100], {"qps": None}, "one of --concurrency (a replica) and --qps (a fleet) is right."),
+        ([H100], {"concurrency": 4}, "one of --concurrency (a replica) and --qps (a fleet) is right."),
+        ([H100], {"qps": None, "concurrency": 4, "plot": "x.png"}, "--plot belongs to --qps"),
+        ([H100, H100], {"qps": None, "concurrency": 4}, "--gpu is given 2 times"),
+        ([H100], {"plot": "/nowhere/x.png"}, "--plot /nowhere/x.png: cannot be written"),
+        ([H100], {"plot": "x.exe"}, "--plot x.exe: cannot be written"),
+    ],
+)
+def test_bad_demands_are_a_sentence_and_exit_2(
+    model: Path, gpus: list[str], changes: dict[str, object], sentence: str
+) -> None:
+    result = fleet(model, *gpus, **changes)
+    assert result.exit_code == 2, result.output
+    assert sentence in result.stderr
