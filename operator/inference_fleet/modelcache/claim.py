@@ -49,6 +49,7 @@ def claim(dest: Path, job: Job, policy: Policy) -> Hit | Wait | Fetch:
         resumable = None if hit or living else _best(dead, job)
         _clear(dead, job, keep=resumable)
         if hit:
+            publish.drop_journal(dest)  # its pull may have been killed before it did
             return Hit(hit)
         if living:
             return Wait(living[0].written)

@@ -123,9 +123,14 @@ def publish(stage: Path, dest: Path, digest: str) -> bool:
             displace(dest, keep=digest)
         else:
             _sync_folder(dest.parent)
-            with contextlib.suppress(OSError):
-                (dest / JOURNAL).unlink(missing_ok=True)
+            drop_journal(dest)
             return True
+
+
+def drop_journal(dest: Path) -> None:
+    """Remove the journal of a copy that is published; until then it lets a killed pull be resumed."""
+    with contextlib.suppress(OSError):
+        (dest / JOURNAL).unlink(missing_ok=True)
 
 
 def displace(dest: Path, keep: str | None = None) -> None:
