@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -63,16 +64,16 @@ def write(event: Mapping[str, Any]) -> Write:
 
 
 def delays(changes: Iterable[Write], child_writes: Sequence[Write], service_of: Mapping[str, str]) -> list[float]:
-    """Seconds from the answer to each change to the answer to the first write of a child of that service after it.
+    """Seconds from the answer to each change until the first write of a child of that service is received.
 
-    A change that no write follows counts as infinitely late. `service_of` maps a child's name to its service's.
+    The operator may see a change before its author has the answer, which counts as no time at all. A change that no
+    write follows is infinitely late. `service_of` maps a child's name to its service's.
     """
     times: dict[str, list[float]] = {}
     for child in child_writes:
-        times.setdefault(service_of.get(child.name, ""), []).append(child.answered)
+        times.setdefault(service_of.get(child.name, ""), []).append(child.received)
     return [
-        min((time for time in times.get(change.name, ()) if time >= change.answered), default=float("inf"))
-        - change.answered
+        max(0.0, min((t for t in times.get(change.name, ()) if t >= change.received), default=inf) - change.answered)
         for change in changes
     ]
 

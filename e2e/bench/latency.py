@@ -1,7 +1,9 @@
 """Many changes a second: how long from a change that the API server has taken to the first write of a child for it.
 
-Each change scales a pool from nothing to one replica, or back. Both ends are the moments at which the API server
-answered, by its audit log; a change that no write follows fails the benchmark.
+Each change turns `disruption.maxUnavailable` of a service between 0 and 1, and so its budget: of all changes the one
+that gives the other controllers least to do, which would otherwise take the machine of this small cluster for
+themselves. Both ends are moments of the API server, by its audit log: from its answer to the user until it receives
+the operator's write, so that the time it takes itself is left out. A change that no write follows fails the benchmark.
 """
 
 import asyncio
@@ -15,23 +17,19 @@ from e2e.bench.client import Client
 from e2e.bench.report import Figure
 from e2e.bench.stage import FLEET, Stage, by_operator
 from e2e.cluster import Cluster
+from e2e.cluster.api import MERGE_PATCH
 from e2e.cluster.cluster import to_stderr
-from e2e.cluster.nodes import GPUS_PER_NODE, fleet
 from inference_fleet.api import labels
 
 NAME = "latency"
 _PER_SECOND = 50
 _SECONDS = 30
-_JSON_PATCH = "application/json-patch+json"
 _TARGET_SECONDS = 1.0
 
 
 def run(stage: Stage) -> list[Figure]:
-    """Measure on the settled fleet, with room for every pod that the changes ask for."""
+    """Measure on the settled fleet."""
     stage.settle()
-    for node in fleet({services.A100: -(-stage.count // GPUS_PER_NODE)}):
-        node["spec"]["podCIDR"] = node["spec"]["podCIDR"].replace("10.", "11.", 1)  # beside those of the first fleet
-        stage.cluster.api.request("POST", "/api/v1/nodes", node)
     log, before = stage.audit(), procfs.usage(stage.operator.pid)
     to_stderr(f"{NAME}: {_PER_SECOND} changes a second for {_SECONDS} s")
     asyncio.run(_change(stage.cluster, stage.count))
@@ -61,15 +59,15 @@ async def _change(cluster: Cluster, count: int) -> None:
         begin, sent = loop.time(), []
         for number in range(_PER_SECOND * _SECONDS):
             await asyncio.sleep(begin + number / _PER_SECOND - loop.time())
-            serving = 1 - number // count % 2
-            sent.append(asyncio.create_task(_scale(client, services.name(number % count), serving)))
+            allowed = number // count % 2
+            sent.append(asyncio.create_task(_allow(client, services.name(number % count), allowed)))
         await asyncio.gather(*sent)
 
 
-async def _scale(client: Client, service: str, serving: int) -> None:
+async def _allow(client: Client, service: str, disrupted: int) -> None:
     path = f"/apis/{labels.API_VERSION}/namespaces/{FLEET}/{labels.PLURAL}/{service}"
-    patch = [{"op": "replace", "path": f"/spec/pools/{services.SCALED_POOL}/replicas/min", "value": serving}]
-    await client.send("PATCH", path, json.dumps(patch).encode(), _JSON_PATCH)
+    patch = {"spec": {"disruption": {"maxUnavailable": disrupted}}}
+    await client.send("PATCH", path, json.dumps(patch).encode(), MERGE_PATCH)
 
 
 def _answers(writes: Sequence[Write]) -> list[float]:

@@ -10,7 +10,7 @@ import time
 
 from e2e.bench import procfs
 from e2e.bench.report import Figure
-from e2e.bench.stage import Stage, by_operator
+from e2e.bench.stage import Stage, by_operator, of_lease
 from e2e.cluster import ClusterError
 from e2e.cluster.cluster import to_stderr
 from inference_fleet.settings import Settings
@@ -31,13 +31,14 @@ def run(stage: Stage) -> list[Figure]:
     time.sleep(_WINDOW_SECONDS)
     after, seconds = procfs.usage(stage.operator.pid), time.monotonic() - begin
     share = 100 * (after.cpu_seconds - before.cpu_seconds) / seconds
-    writes = sum(map(by_operator, log.new()))
+    seen = log.new()
     scrape = _scrape_seconds(stage)
     restart_seconds, pass_seconds, fresh = _restart(stage)
     resync_share = 100 * pass_seconds / _RESYNC_SECONDS
     late_writes = sum(map(by_operator, log.new()))
     return [
-        Figure(NAME, f"writes in {_WINDOW_SECONDS:g} s", writes, "", 0, below=False),
+        Figure(NAME, f"writes in {_WINDOW_SECONDS:g} s", sum(map(by_operator, seen)), "", 0, below=False),
+        Figure(NAME, f"renewals of the Lease in {_WINDOW_SECONDS:g} s", sum(map(of_lease, seen)), ""),
         Figure(NAME, "CPU, of one core", share, "%", 1),
         Figure(NAME, "CPU with the share of a resync, at most", share + resync_share, "%", 1),
         Figure(NAME, "memory", after.rss_mb, "MB", 150),

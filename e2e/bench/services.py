@@ -19,8 +19,6 @@ Json = dict[str, Any]
 H100, A100, L40S = "NVIDIA-H100-80GB-HBM3", "NVIDIA-A100-SXM4-80GB", "NVIDIA-L40S"
 POOLS = {"h100": (H100, 1), "a100": (A100, 0), "l40s": (L40S, 0)}
 """GPU type and replicas.min of each pool."""
-SCALED_POOL = 1
-"""Index of the pool that the latency benchmark scales."""
 CHILDREN_PER_SERVICE = 2 + 2 * len(POOLS)
 _CLAIM = "models"
 

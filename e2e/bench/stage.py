@@ -123,8 +123,13 @@ class Stage:
 
 
 def by_operator(write: Write) -> bool:
-    """Whether the operator wrote it. Refused writes count: they cost the same."""
-    return write.user == USER
+    """Whether the operator wrote it. Refused writes count: they cost the same. The Lease is no work on the fleet."""
+    return write.user == USER and write.resource != "leases"
+
+
+def of_lease(write: Write) -> bool:
+    """Whether the operator renewed its Lease."""
+    return write.user == USER and write.resource == "leases"
 
 
 def _is_ready(item: dict[str, Any]) -> bool:

@@ -18,8 +18,8 @@ def event(name: str = "chat", *, received: str = "10.000000", answered: str = "1
     }
 
 
-def at(name: str, answered: float) -> Write:
-    return Write(OPERATOR, "deployments", "", "bench", name, 200, answered - 0.1, answered)
+def at(name: str, received: float) -> Write:
+    return Write(OPERATOR, "deployments", "", "bench", name, 200, received, received + 0.5)
 
 
 def test_an_event_is_read_to_the_microsecond() -> None:
@@ -46,8 +46,12 @@ def test_each_look_gives_what_is_new_and_leaves_a_line_that_is_being_written(tmp
 def test_a_change_is_answered_by_the_first_write_after_it_of_a_child_of_its_service() -> None:
     service_of = {"chat-h100": "chat", "chat": "chat", "code-h100": "code"}
     children = [at("chat-h100", 9.0), at("code-h100", 10.1), at("chat-h100", 12.0), at("chat", 11.0)]
-    assert delays([at("chat", 10.0)], children, service_of) == [1.0]
+    assert delays([at("chat", 10.0)], children, service_of) == [0.5]
 
 
 def test_a_change_that_no_write_follows_is_infinitely_late() -> None:
     assert delays([at("chat", 10.0)], [at("chat-h100", 9.0)], {"chat-h100": "chat"}) == [math.inf]
+
+
+def test_a_write_that_comes_before_the_answer_to_the_change_took_no_time() -> None:
+    assert delays([at("chat", 10.0)], [at("chat-h100", 10.2)], {"chat-h100": "chat"}) == [0.0]
