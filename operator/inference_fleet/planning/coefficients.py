@@ -22,7 +22,7 @@ class Coefficients:
     """Bytes per entry that sorting a large array of logits takes besides its tensors."""
     encoder: float = 1.0
     """As `forward`, of an encoder's layer."""
-    graph: int = MIB // 2
+    graph: int = 7 * MIB // 16
     """One CUDA graph of one layer, as the engine's estimator counts it since 0.21."""
     shared_host: int = int(1.5 * GIB)
     """What the host's processes move within a memory that GPU and host share."""

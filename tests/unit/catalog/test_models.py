@@ -3,6 +3,7 @@ from typing import Any
 import pytest
 
 from inference_fleet.catalog.models import Attention, AttentionLayers, ModelConfigError, model_facts
+from tests.unit.planning import models
 from tests.unit.planning.shapes import config, facts
 
 
@@ -126,3 +127,55 @@ def test_an_unknown_architecture_and_unknown_kinds_are_named() -> None:
 def test_what_cannot_be_a_model_is_named_by_its_field(changes: dict[str, Any], field: str) -> None:
     with pytest.raises(ModelConfigError, match=f"config.json: {field}"):
         facts(config(**changes))
+
+
+def test_draft_layers_are_in_the_store_and_not_on_the_gpu() -> None:
+    stored = 688_586_727_753  # 641.3 GiB with one layer of 11.6 billion parameters for multi-token prediction
+    by_configuration = facts(models.latent(), weights=stored)
+    assert stored - by_configuration.weights_bytes == by_configuration.draft_bytes
+    assert by_configuration.draft_bytes / 1e9 == pytest.approx(11.6, rel=0.02)
+    named = model_facts(
+        models.latent(), {"metadata": {"total_size": stored}, "weight_map": {"model.layers.0.x": "a"}}, {}
+    )
+    assert named.weights_bytes == stored
+    beyond = {"metadata": {"total_size": stored}, "weight_map": {"model.layers.61.x": "a"}}
+    assert model_facts(models.latent(), beyond, {}).weights_bytes < stored
+
+
+@pytest.mark.parametrize(
+    ("ignored", "kept"),
+    [
+        (["lm_head"], set()),
+        (
+            ["lm_head", "re:.*self_attn.*", "re:.*shared_experts.*", "re:.*mlp\\.(gate|up)_proj.*"],
+            {"attention", "shared_experts", "mlp"},
+        ),
+        ([f"model.layers.{layer}.self_attn.q_proj" for layer in range(32)], {"attention"}),
+        (["model.visual.blocks.0.attn.qkv", "mtp.layers.0.self_attn"], set()),
+    ],
+)
+def test_parts_that_stay_in_16_bits(ignored: list[str], kept: set[str]) -> None:
+    group = {"weights": {"num_bits": 4, "group_size": 32}}
+    quantization = {"quant_method": "compressed-tensors", "config_groups": {"g": group}, "ignore": ignored}
+    found = facts(config(quantization_config=quantization)).quantization
+    assert found is not None
+    assert (found.bits, set(found.kept)) == (4.5, kept)
+
+
+@pytest.mark.parametrize(
+    "scales", [{"kv_cache_quant_algo": "FP8"}, {"kv_cache_scheme": {"num_bits": 8, "type": "float"}}]
+)
+def test_a_checkpoint_may_bring_scales_for_an_fp8_cache(scales: dict[str, Any]) -> None:
+    found = facts(
+        config(quantization_config={"quant_method": "modelopt", "quant_algo": "NVFP4", **scales})
+    ).quantization
+    assert found is not None
+    assert (found.method, found.bits, found.kv_fp8) == ("nvfp4", 4.5, True)
+
+
+def test_scaled_tables_of_a_length_that_is_stated_scaled() -> None:
+    shape = config(
+        model_type="gemma3_text", max_position_embeddings=131072, rope_scaling={"rope_type": "linear", "factor": 8.0}
+    )
+    found = facts(shape)
+    assert (found.default_len, found.longest_len, found.rotary_len) == (131072, 131072, 1048576)

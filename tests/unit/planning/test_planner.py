@@ -9,6 +9,7 @@ from inference_fleet.catalog.gpus import GIB, GpuCatalog
 from inference_fleet.catalog.models import ModelFacts
 from inference_fleet.planning.plan import PoolPlan
 from inference_fleet.planning.planner import merged_engine, plan_service
+from tests.unit.planning import models
 from tests.unit.planning.shapes import H100, IMAGE, config, facts, large, spec
 
 CATALOG = GpuCatalog.builtin()
@@ -282,3 +283,78 @@ def test_a_pools_engine_stands_over_the_services_field_by_field() -> None:
     assert (merged.max_model_len, merged.max_num_seqs, merged.extra_args) == (1000, 8, ("--b",))
     assert merged.resources is not None
     assert (merged.resources.cpu, merged.resources.memory) == ("4", "16Gi")
+
+
+def test_a_wide_replica_over_pcie_works_and_is_warned_of() -> None:
+    plan = planned(spec("NVIDIA-L40S", tensorParallelSize=2))
+    assert plan.feasible
+    (warned,) = plan.problems
+    assert warned.warning
+    assert "over PCIe" in warned.message
+    assert planned(spec("NVIDIA-H200", tensorParallelSize=2)).problems == ()
+
+
+def test_more_sequences_than_states_are_refused_with_the_most() -> None:
+    hybrid = facts(models.gated_delta_net(), weights=28 * 10**9)
+    given = {"maxModelLen": 32768, "maxNumSeqs": 2048, "extraArgs": ["--max-num-batched-tokens", "2048"]}
+    message = problem(planned(spec(engine=given), hybrid), Reason.KV_CACHE_TOO_SMALL)
+    most = int(message.rpartition("; ")[2].split()[0])
+    assert planned(spec(engine={**given, "maxNumSeqs": most}), hybrid).feasible
+    left_out = planned(spec(engine={"maxModelLen": 32768}), hybrid)
+    assert left_out.engine is not None
+    assert left_out.engine.max_num_seqs is not None
+    assert 256 < left_out.engine.max_num_seqs < 1024
+
+
+def test_sequences_left_out_give_way_when_their_logits_leave_no_cache() -> None:
+    sparse = facts(models.alternating(36))
+    plan = planned(spec(engine={"image": "vllm:v0.11.0"}, tensorParallelSize=1), sparse)
+    assert plan.feasible
+    assert plan.engine is not None
+    assert plan.engine.max_num_seqs is not None
+    assert plan.engine.max_num_seqs < 1024
+    given = spec(engine={"image": "vllm:v0.11.0", "maxNumSeqs": 1024, "maxModelLen": 131072}, tensorParallelSize=1)
+    assert not planned(given, sparse).feasible
+
+
+@pytest.mark.parametrize(("gpu", "runs"), [("Tesla-T4", False), ("NVIDIA-A10G", True), ("NVIDIA-L4", True)])
+def test_a_checkpoint_needs_a_gpu_with_a_kernel_for_it(gpu: str, runs: bool) -> None:
+    small = facts(models.alternating())
+    plan = planned(spec(gpu, engine={"extraArgs": ["--dtype", "half"]}), small)
+    if runs:
+        assert Reason.UNSUPPORTED_DTYPE not in {found.reason for found in plan.problems}
+    else:
+        assert "8.0 is the least" in problem(plan, Reason.UNSUPPORTED_DTYPE)
+
+
+def test_a_checkpoint_with_scales_gets_an_fp8_cache_where_the_version_reads_them() -> None:
+    scaled = {"quant_method": "modelopt", "quant_algo": "NVFP4", "kv_cache_quant_algo": "FP8"}
+    model = facts(config(quantization_config=scaled), weights=6 * GIB)
+    new, old = planned(spec(), model), planned(spec(engine={"image": "vllm:v0.11.0"}), model)
+    assert new.memory is not None
+    assert old.memory is not None
+    assert (new.memory.kv_cache_bytes_per_token, old.memory.kv_cache_bytes_per_token) == (65536, 131072)
+
+
+def test_speculation_takes_memory_and_states() -> None:
+    args = ["--speculative-config", '{"method":"mtp","num_speculative_tokens":3}']
+    model = facts(models.gated_delta_net(), weights=55 * 10**9)
+    plain, drafting = (
+        planned(spec("NVIDIA-H200"), model),
+        planned(spec("NVIDIA-H200", engine={"extraArgs": args}), model),
+    )
+    assert plain.memory is not None
+    assert drafting.memory is not None
+    assert drafting.memory.weights_bytes - plain.memory.weights_bytes == model.draft_bytes
+    assert plain.kv_cache_tokens is not None
+    assert drafting.kv_cache_tokens is not None
+    assert drafting.kv_cache_tokens < plain.kv_cache_tokens
+
+
+def test_a_latent_model_is_planned_over_a_node_with_its_expert_split() -> None:
+    model = facts(models.latent(), weights=688_586_727_753)
+    plan = planned(spec("NVIDIA-H200"), model)
+    assert plan.feasible
+    assert not plan.estimated
+    assert plan.engine is not None
+    assert plan.engine.tensor_parallel_size == 8
