@@ -175,13 +175,13 @@ def _compressed_row(ratio: int) -> int:
 
 
 def _planned_len(facts: ModelFacts, request: Request, layout: KvLayout | None, blocks: int, longest: int) -> int:
-    """The model's own length if it fits, else the longest that leaves a useful concurrency, rounded down."""
-    if facts.default_len <= longest or layout is None:
+    """The model's own length, or the longest below it that leaves a useful concurrency, rounded down."""
+    if layout is None:
         return facts.default_len
-    shared = layout.longest(blocks // USEFUL_CONCURRENCY, facts.longest_len)
+    shared = layout.longest(blocks // USEFUL_CONCURRENCY, facts.default_len)
     least = max(USEFUL_LEN, request.request_tokens or 0)
-    length = shared if shared >= least else min(longest, least)
-    return length // _STEP * _STEP or length
+    length = min(facts.default_len, shared if shared >= least else min(longest, least))
+    return length if length == facts.default_len else length // _STEP * _STEP or length
 
 
 def useful(sizing: Sizing, facts: ModelFacts, request: Request, least: int) -> bool:
