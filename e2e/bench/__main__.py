@@ -4,7 +4,7 @@ import argparse
 import sys
 from collections.abc import Callable, Mapping
 
-from e2e.bench import create, latency, plan, report, rest
+from e2e.bench import create, latency, plan, pull, report, rest
 from e2e.bench.report import Figure
 from e2e.bench.stage import Stage
 from e2e.cluster import ClusterError
@@ -12,6 +12,7 @@ from e2e.cluster.cluster import to_stderr
 
 BENCHMARKS: Mapping[str, Callable[[Stage], list[Figure]]] = {
     plan.NAME: plan.run,
+    pull.NAME: pull.run,
     create.NAME: create.run,
     rest.NAME: rest.run,
     latency.NAME: latency.run,

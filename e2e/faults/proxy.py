@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 _PIECE = 1 << 16
+_CREDIT_SECONDS = 0.05
 _REFUSAL_BODY = b"<Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>"
 _REFUSAL = (
     b"HTTP/1.1 503 Slow Down\r\nContent-Type: application/xml\r\nContent-Length: %d\r\n\r\n" % len(_REFUSAL_BODY)
@@ -151,9 +152,9 @@ class _Answer:
         return passing, self._left == 0
 
     def pause(self, count: int, rate: float) -> float:
-        """Seconds to wait after so many bytes for the connection to give `rate`."""
+        """Seconds to wait after so many bytes for the connection to give `rate`; a late wake-up is made good."""
         now = time.monotonic()
-        self._due = max(self._due, now) + count / rate
+        self._due = max(self._due, now - _CREDIT_SECONDS) + count / rate
         return max(0.0, self._due - now)
 
 
