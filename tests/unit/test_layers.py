@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "operator" / "inference_fleet"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
-PURE = ("api", "catalog", "planning", "throughput", "warmpool", "resources")
+PURE = ("api", "catalog", "planning", "throughput", "scaling", "warmpool", "resources")
 PURE_MODULES = ("modelcache/keys.py", "modelcache/listing.py", "modelcache/layout.py")
 IMPURE = {
     "os.environ",

@@ -13,6 +13,7 @@ _COMMANDS = {
     "render": "Every object the operator would create, as YAML.",
     "size": "How fast a replica is, and the fleet that a demand needs: estimates.",
     "pull": "Fetch a model into a cache directory.",
+    "backtest": "What the scaler would have done on past traffic.",
     "crd": "The CustomResourceDefinition.",
     "run": "The operator.",
 }
