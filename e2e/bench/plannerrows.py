@@ -205,9 +205,10 @@ def _kind(shape: Row | None) -> str:
 
 def _facts(shape: Row, row: Row) -> ModelFacts | None:
     method = next((name for name in _BITS if name in row["weight_dtype"].lower()), None)
-    config = config_of(shape, method)
+    sees = "VL" in row["model"] and "VL" not in shape["model_id"]
+    config = config_of(shape, method) | (_tower(shape) if sees else {})
     facts = model_facts(config, None, {})
-    stored = _stored(shape, method, facts)
+    stored = _stored(shape, method, facts) + (facts.parameters.encoders * 2 if sees else 0)
     facts = model_facts(config, {"metadata": {"total_size": stored}}, {})
     stages = int(row["pp"] or 1)
     if stages == 1:

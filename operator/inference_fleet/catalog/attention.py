@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from inference_fleet.catalog.layerkinds import layer_kinds
+from inference_fleet.catalog.layerkinds import double_layers, layer_kinds
 from inference_fleet.catalog.layers import Attention, AttentionLayers
 from inference_fleet.catalog.model_config import Config
 from inference_fleet.catalog.states import linear_state
@@ -30,6 +30,7 @@ def attention_layers(
     kinds, unknown = layer_kinds(cfg, total)
     rough = [f"layers of kind {name!r}, billed as full attention" for name in unknown]
     counted = Counter(kinds)
+    counted[Attention.LINEAR] += double_layers(cfg, total)
     groups: list[AttentionLayers] = []
     if cfg.optional("kv_lora_rank"):
         groups.append(_latent(cfg, counted[Attention.FULL], heads))

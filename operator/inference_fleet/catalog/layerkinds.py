@@ -20,7 +20,16 @@ _NAMES: dict[str, Kind] = {
 }
 _ALTERNATING = {"gemma2": 2, "gptoss": 2, "cohere2": 4, "gemma3": 6, "exaone4": 4}
 """Every n-th layer is global where the file does not say: defaults of the families' configuration classes."""
+_PARALLEL = ("falconh1", "hymba")
 _RECURRENT = frozenset({"mamba", "mamba2", "falcon_mamba"})
+
+
+def double_layers(cfg: Config, total: int) -> int:
+    """Layers that have a constant state beside their attention: all of a Falcon-H1, some of a Zamba 2."""
+    if cfg.family.startswith(_PARALLEL):
+        return total
+    blocks = cfg.get("layers_block_type")
+    return blocks[:total].count("hybrid") if isinstance(blocks, list) else 0
 
 
 def layer_kinds(cfg: Config, total: int) -> tuple[list[Kind], tuple[str, ...]]:
@@ -40,6 +49,9 @@ def _listed(cfg: Config, total: int) -> tuple[list[Kind], tuple[str, ...]]:
         value = cfg.get(name)
         if isinstance(value, list) and value:
             return _named([str(item).lower() for item in value[:total]], total)
+    windows = cfg.get("hybrid_layer_pattern")
+    if isinstance(windows, list) and windows:
+        return [Attention.SLIDING if flag else Attention.FULL for flag in windows[:total]], ()
     pattern = cfg.get("hybrid_override_pattern")
     if isinstance(pattern, str) and pattern:
         return _named(list(pattern[:total].lower()), total)

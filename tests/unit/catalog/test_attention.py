@@ -33,6 +33,9 @@ def counts(shape: dict[str, Any]) -> dict[str, int]:
         ({"attn_layer_period": 8, "attn_layer_offset": 4, "mamba_d_state": 16}, {"full": 4, "linear": 28}),
         ({"attn_layer_indices": [3, 9], "mamba_n_heads": 64, "mamba_d_state": 128}, {"full": 2, "linear": 30}),
         ({"attn_type_list": [0, 0, 0, 1] * 8}, {"full": 8, "linear": 24}),
+        ({"model_type": "falcon_h1", "mamba_n_heads": 32}, {"full": 32, "linear": 32}),
+        ({"layers_block_type": ["mamba", "hybrid"] * 16, "n_mamba_heads": 32}, {"full": 16, "linear": 32}),
+        ({"hybrid_layer_pattern": [0, 1, 1, 1] * 8, "sliding_window": 128}, {"full": 8, "sliding": 24}),
         (
             {"layers_block_type": ["mamba", "moe", "attention", "moe"] * 8, "mamba_num_heads": 8},
             {"full": 8, "linear": 8},
