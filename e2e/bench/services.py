@@ -64,8 +64,12 @@ def first_manifests(services: Sequence[Json]) -> list[Json]:
     return [
         manifest
         for body in services
-        for manifest in reconcile(service_view(body), nothing, lambda _: None, Failures(), policy, now).desired
+        for manifest in reconcile(service_view(body), nothing, _unread, Failures(), policy, now).desired
     ]
+
+
+def _unread(*_: object) -> None:
+    """What is known of a model that no store was asked for."""
 
 
 def prepare(cluster: Cluster, namespace: str) -> None:
