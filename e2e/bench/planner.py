@@ -72,8 +72,8 @@ def judge(log: Log, by: Coefficients = FITTED) -> Result:
     said = _follows(log, log.request)
     unsaid = ""
     if said is not None and max(said) > _BOUNDS[0]:
-        for name, request in _alternatives(log):
-            found = _follows(log, request)
+        for name, other, request in _alternatives(log):
+            found = _follows(other, request)
             if found is not None and max(found) <= _BOUNDS[0]:
                 said, unsaid = found, name
                 break
@@ -122,8 +122,18 @@ def _follows(log: Log, request: Request) -> tuple[float, float] | None:
     return min(errors, key=max)
 
 
-def _alternatives(log: Log) -> Iterator[tuple[str, Request]]:
-    """Usual values of the settings that a log does not say, the likeliest first."""
+def _alternatives(log: Log) -> Iterator[tuple[str, Log, Request]]:
+    """Usual values of the settings that a log does not say, the likeliest first; then an older sibling's indexers."""
+    for name, request in _settings(log):
+        yield name, log, request
+    if log.facts is not None and any(0 < group.indexers < group.count for group in log.facts.attention):
+        groups = tuple(replace(group, indexers=group.count) for group in log.facts.attention)
+        older = replace(log, facts=replace(log.facts, attention=groups))
+        for name, request in _settings(log):
+            yield f"{name}, an indexer in every layer", older, request
+
+
+def _settings(log: Log) -> Iterator[tuple[str, Request]]:
     dtypes = ("auto", "fp8")
     drafts = (None, *(Speculation("mtp", tokens, 1) for tokens in (1, 2, 3, 4)))
     batches = (None, 2048, 4096, 8192, 16_384) if log.request.batched_tokens is None else (log.request.batched_tokens,)

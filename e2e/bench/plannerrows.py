@@ -214,7 +214,7 @@ def _facts(shape: Row, row: Row) -> ModelFacts | None:
     if stages == 1:
         return facts
     groups = tuple(replace(group, count=-(-group.count // stages)) for group in facts.attention)
-    return replace(facts, attention=groups, weights_bytes=facts.weights_bytes // stages)
+    return replace(facts, attention=groups, layers=facts.layers // stages, weights_bytes=facts.weights_bytes // stages)
 
 
 def _stored(shape: Row, method: str | None, facts: ModelFacts) -> int:

@@ -176,6 +176,11 @@ class EngineVersion:
         """Tokens whose latents a profile run unpacks at once."""
         return 64 * 1024 if self.number >= (0, 11, 0) else 128 * 1024
 
+    @property
+    def indexer_lengths(self) -> int:
+        """Requests of full length whose indexer keys a profile run gathers at once; a log of 0.23 has none of it."""
+        return 40 if self.number < (0, 21, 0) else 0
+
     def accepts(self, flag: str) -> bool:
         """Whether a flag of `ADDED_FLAGS` is there already."""
         return self.number >= ADDED_FLAGS[flag]

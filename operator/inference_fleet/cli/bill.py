@@ -13,8 +13,8 @@ from inference_fleet.planning.activations import (
     activations,
     attention_width,
     bytes_per_logit,
+    latent_workspace,
     mlp_width,
-    unpacked_latents,
 )
 from inference_fleet.planning.coefficients import FITTED
 from inference_fleet.planning.kvcache import KvLayout
@@ -102,8 +102,8 @@ def _activations(tp: int, facts: ModelFacts, batch: Batch, request: Request) -> 
     if parts.cause == "encoder":
         return f"the encoder over {batch.tokens} tokens' worth of patches"
     widest = max(attention_width(facts, tp), mlp_width(facts, tp))
-    latents = unpacked_latents(facts, tp, batch, request.version)
-    unpacked = f" + {_gib(latents)} of latents unpacked" if latents else ""
+    latents = latent_workspace(facts, tp, batch, request.version)
+    unpacked = f" + {_gib(latents)} for latents" if latents else ""
     factor = f"{FITTED.forward:g} x " if FITTED.forward != 1 else ""
     return f"one layer: {factor}{batch.tokens} x {ELEMENT} x (3 x {facts.hidden_size} + {widest}){unpacked}"
 

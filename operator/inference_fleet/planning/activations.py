@@ -11,6 +11,7 @@ from inference_fleet.catalog.layers import Attention
 from inference_fleet.catalog.models import ModelFacts
 from inference_fleet.planning.coefficients import FITTED, Coefficients
 from inference_fleet.planning.memory import ELEMENT
+from inference_fleet.planning.pages import indexer_bytes
 
 _PLAIN_LOGIT = 6
 """Bytes of a 16-bit logit and its float32 copy."""
@@ -60,7 +61,7 @@ def activations(
 ) -> Activations:
     """The parts of the profile run."""
     live = 3 * facts.hidden_size + max(attention_width(facts, tp), mlp_width(facts, tp))
-    forward = by.forward * batch.tokens * ELEMENT * live + unpacked_latents(facts, tp, batch, version)
+    forward = by.forward * batch.tokens * ELEMENT * live + latent_workspace(facts, tp, batch, version)
     logits = batch.seqs * facts.vocab_size
     sampler = logits * bytes_per_logit(version, logits, by)
     encoder = by.encoder * encoder_bytes(facts, tp, batch) if batch.images else 0
@@ -95,10 +96,17 @@ def mlp_width(facts: ModelFacts, tp: int) -> int:
     return facts.experts_per_token * (max(2 * width, facts.hidden_size) + width) + shared + facts.hidden_size
 
 
-def unpacked_latents(facts: ModelFacts, tp: int, batch: Batch, version: EngineVersion) -> int:
-    """Keys and values of a long context, unpacked from latents for prefill: allocated in the profile run."""
-    if not facts.up_projected_dim or not any(group.kind is Attention.MLA for group in facts.attention):
+def latent_workspace(facts: ModelFacts, tp: int, batch: Batch, version: EngineVersion) -> int:
+    """What latent attention allocates for a long context in the profile run.
+
+    Keys and values of all heads, unpacked from latents for prefill. Sparse attention reads latents as they are, and
+    gathers its indexer's keys instead.
+    """
+    latent = next((group for group in facts.attention if group.kind is Attention.MLA), None)
+    if latent is None:
         return 0
+    if latent.indexers:
+        return version.indexer_lengths * (batch.length or facts.default_len) * indexer_bytes(latent)
     tokens = min(version.latent_workspace, _LEAST_ROWS * batch.length if batch.length else version.latent_workspace)
     return tokens * -(-facts.attention_heads // tp) * facts.up_projected_dim * ELEMENT
 

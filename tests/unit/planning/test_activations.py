@@ -3,6 +3,7 @@ import pytest
 from inference_fleet.catalog.engines import engine_version
 from inference_fleet.catalog.gpus import GIB
 from inference_fleet.planning.activations import Batch, activations
+from tests.unit.planning import models
 from tests.unit.planning.shapes import config, facts
 
 NEW = engine_version("v:0.33.0")
@@ -42,6 +43,13 @@ def test_latents_of_a_long_context_are_unpacked() -> None:
     long = activations(latent, 8, Batch(2048, 8, 131072), NEW).forward
     short = activations(latent, 8, Batch(2048, 8, 1024), NEW).forward
     assert long - short == (65_536 - 8 * 1024) * 16 * 256 * 2
+
+
+def test_sparse_attention_gathers_indexer_keys_instead() -> None:
+    sparse = facts(models.sparse_latent())
+    assert activations(sparse, 8, Batch(2048, 8, 131072), NEW) == activations(sparse, 8, Batch(2048, 8, 1024), NEW)
+    old = activations(sparse, 8, Batch(2048, 8, 131072), OLD).forward
+    assert old - activations(sparse, 8, Batch(2048, 8, 131072), NEW).forward == 40 * 131072 * 132
 
 
 def test_encoders_are_profiled_unless_the_service_reads_text_alone() -> None:
