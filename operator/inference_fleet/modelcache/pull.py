@@ -77,8 +77,12 @@ async def pull_model(
     pull = _Pull(store, location, dest, listing, begin, policy, counts)
     try:
         pulled = await pull.run()
-        while verify and not await _verified(dest, listing.digest):
+        if verify and not await _verified(dest, listing.digest):
             pulled = await pull.run()
+            if not await _verified(dest, listing.digest):
+                raise ModelError(
+                    Failure.CACHE_FAILED, f"The disk of {str(dest)!r} does not keep what is written to it."
+                )
         return pulled
     except OSError as error:
         raise disk_error(error, f"keep the model at {str(dest)!r}") from error
