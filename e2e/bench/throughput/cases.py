@@ -10,7 +10,7 @@ from e2e.bench.throughput.shapes import Shapes
 from inference_fleet.catalog.gpus import GpuCatalog
 from inference_fleet.throughput.coefficients import Coefficients, speed_of
 from inference_fleet.throughput.estimate import Point, Replica, estimate
-from inference_fleet.throughput.replica import Hardware, size_replica
+from inference_fleet.throughput.replica import Hardware, Planned, size_replica
 
 _IMAGE = "vllm/vllm-openai:v0.20.0"
 Families = Mapping[str, Coefficients]
@@ -70,13 +70,7 @@ def _made(row: Row, shapes: Shapes, labels: Mapping[str, str]) -> Case | str:
     speed = speed_of(gpu.product) if gpu else None
     if gpu is None or speed is None:
         return "the GPU is not in the catalogue"
-    sizing = size_replica(
-        facts,
-        Hardware(gpu, speed),
-        row.tp,
-        length=row.input_tokens + row.output_tokens,
-        image=_IMAGE,
-        catalog=catalog,
-        kv_cache_dtype="fp8" if row.kv_dtype == "fp8" else "auto",
-    )
+    length, dtype = row.input_tokens + row.output_tokens, "fp8" if row.kv_dtype == "fp8" else "auto"
+    planned = Planned(facts, catalog, _IMAGE, longest=length, typical=length, kv_cache_dtype=dtype)
+    sizing = size_replica(planned, Hardware(gpu, speed), row.tp)
     return Case(row, sizing.replica) if sizing.replica else f"refused: {sizing.refusals[-1]}"

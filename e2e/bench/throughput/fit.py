@@ -24,7 +24,7 @@ _PRIOR = {
     "memory": 0.08,
     "memory_experts": 0.2,
     "compute": 0.3,
-    "unpacked": 0.3,
+    "unpacked": 0.1,
     "latency": 0.2,
     "request": 0.2,
     "memory_narrow": 0.1,

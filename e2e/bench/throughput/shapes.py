@@ -83,9 +83,15 @@ def _config(row: Mapping[str, str], weight_dtype: str) -> dict[str, Any]:
         config["num_experts"] = int(row["n_experts"])
         config["num_experts_per_tok"] = int(row["experts_per_tok"])
         config["moe_intermediate_size"] = expert or dense
+    if config.get("kv_lora_rank") == 512 and row["n_experts"]:
+        config.update(q_lora_rank=1536, n_shared_experts=1, first_k_dense_replace=3)  # DeepSeek-V3 and its kin
     method = _method(weight_dtype)
     if method:
         config["quantization_config"] = {"quant_method": method, "bits": 4, "group_size": 32}
+        if method != "fp8" and "kimi" in row["model_id"].lower():
+            config["quantization_config"]["ignore"] = ["re:.*self_attn.*", "re:.*shared_experts.*"]
+        if method == "fp8" and row["n_experts"]:
+            config["quantization_config"]["weight_block_size"] = [128, 128]  # as all published ones are
     return config
 
 

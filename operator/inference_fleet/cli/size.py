@@ -14,10 +14,10 @@ from inference_fleet.catalog.gpus import GpuCatalog
 from inference_fleet.catalog.models import ModelFacts
 from inference_fleet.cli import BadInput
 from inference_fleet.cli.input import load_model_facts
-from inference_fleet.cli.sizeinput import Concurrencies, Gpu, ParallelSize, PricedGpu, hardware_of
+from inference_fleet.cli.sizeinput import Concurrencies, Gpu, ParallelSize, PricedGpu, expert_parallel, hardware_of
 from inference_fleet.resources.inputs import RenderSettings
 from inference_fleet.throughput.estimate import Point, estimate
-from inference_fleet.throughput.replica import size_replica
+from inference_fleet.throughput.replica import Planned, size_replica
 from inference_fleet.throughput.slo import Lengths, Slo, Traffic
 
 IMPOSSIBLE = 1
@@ -78,9 +78,9 @@ def _replica(facts: ModelFacts, output: str, given: dict[str, Any]) -> bool:
     hardware = hardware_of(gpus[0].label, catalog)
     prompt, answer, levels = given["input_tokens"], given["output_tokens"], given["concurrency"]
     image = RenderSettings(operator_image="").default_engine_image
-    tp = given["tensor_parallel_size"] or 1
-    sizing = size_replica(facts, hardware, tp, length=prompt + answer, image=image, catalog=catalog)
-    for message in sizing.refusals:
+    planned = Planned(facts, catalog, image, longest=prompt + answer, typical=prompt + answer)
+    sizing = size_replica(planned, hardware, given["tensor_parallel_size"] or 1)
+    for message in (*sizing.refusals, *expert_parallel(sizing)):
         click.echo(f"inference-fleet: {message}", err=True)
     replica = sizing.replica
     points = [] if replica is None else [estimate(replica, prompt, answer, level) for level in levels]

@@ -11,7 +11,7 @@ import click
 from inference_fleet.catalog.gpus import GpuCatalog
 from inference_fleet.catalog.models import ModelFacts
 from inference_fleet.cli import BadInput
-from inference_fleet.cli.sizeinput import PricedGpu, hardware_of
+from inference_fleet.cli.sizeinput import PricedGpu, expert_parallel, hardware_of
 from inference_fleet.planning.parallelism import legal_sizes
 from inference_fleet.resources.inputs import RenderSettings
 from inference_fleet.throughput.advice import advice
@@ -24,7 +24,7 @@ from inference_fleet.throughput.fleetsize import (
     size_fleet,
     transfer_rate,
 )
-from inference_fleet.throughput.replica import size_replica
+from inference_fleet.throughput.replica import Planned, size_replica
 from inference_fleet.throughput.slo import Load, Slo, Traffic
 
 
@@ -103,21 +103,26 @@ def _size(facts: ModelFacts, gpus: Sequence[PricedGpu], tp: int | None, demand: 
         raise BadInput(f"--gpu {without} has no price, but others have; prices for all or for none are right.")
     catalog = GpuCatalog.builtin()
     image = RenderSettings(operator_image="").default_engine_image
-    length = round(demand.traffic.input.p95 + demand.traffic.output.p95)
+    given, asked = demand.traffic.input, demand.traffic.output
+    planned = Planned(
+        facts, catalog, image, longest=round(given.p95 + asked.p95), typical=round(given.mean + asked.mean)
+    )
+    needs: list[str] = []
     candidates: list[Candidate] = []
     refused: list[Refused] = []
     for gpu in gpus:
         hardware = hardware_of(gpu.label, catalog)
         per_node = hardware.gpu.gpus_per_node
         for size in (tp,) if tp else legal_sizes(facts, per_node) or (1,):
-            sizing = size_replica(facts, hardware, size, length=length, image=image, catalog=catalog)
+            sizing = size_replica(planned, hardware, size)
+            needs += expert_parallel(sizing)
             if sizing.replica is None:
                 refused.append(Refused(hardware.gpu.product, size, " ".join(sizing.refusals)))
             else:
                 candidates.append(Candidate(hardware.gpu.product, per_node, gpu.price, sizing.replica))
     options, missed = size_fleet(candidates, demand.traffic, demand.slo, demand.rate)
     mix = cheapest_mix(options, demand.rate)
-    advised = advice(options, missed, demand.slo)
+    advised = (*advice(options, missed, demand.slo), *needs)
     return Answer(demand, True in priced, options, missed, tuple(refused), mix, advised)
 
 

@@ -9,7 +9,7 @@ from inference_fleet.catalog.gpus import GpuCatalog, is_part_of_gpu
 from inference_fleet.cli import BadInput
 from inference_fleet.planning.parallelism import SIZES
 from inference_fleet.throughput.coefficients import speed_of
-from inference_fleet.throughput.replica import Hardware
+from inference_fleet.throughput.replica import Hardware, Sizing
 
 _MOST_CONCURRENCY = 100_000
 _MOST_PRICE = 10_000.0
@@ -86,3 +86,11 @@ def hardware_of(label: str, catalog: GpuCatalog) -> Hardware:
     if speed is None:
         raise BadInput(f"--gpu is {label}, whose bandwidth and rate are not known here: it cannot be estimated.")
     return Hardware(found, speed)
+
+
+def expert_parallel(sizing: Sizing) -> tuple[str, ...]:
+    """What extraArgs must hold for a sizing to be legal."""
+    if not sizing.expert_parallel or sizing.plan.engine is None:
+        return ()
+    tp = sizing.plan.engine.tensor_parallel_size
+    return (f"tensorParallelSize {tp} on {sizing.plan.gpu} needs --enable-expert-parallel in engine.extraArgs.",)

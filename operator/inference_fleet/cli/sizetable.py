@@ -65,7 +65,7 @@ def print_fleet(answer: Answer) -> None:
                 f"Prefill and decode apart would move {rate / 1e9:.2f} GB/s of KV cache ({rate * 8 / 1e9:.1f} Gbit/s)."
             )
         for sentence in answer.advice:
-            console.print(Text.assemble(("Avoid: ", "yellow"), sentence))
+            console.print(Text.assemble(("Advice: ", "yellow"), sentence))
         for miss in answer.missed:
             lone = f"P95 TTFT {seconds(miss.lone.ttft)}, TPOT {seconds(miss.lone.tpot)}"
             console.print(f"{miss.candidate.gpu} x {miss.candidate.tp} misses the SLO: {lone} when idle.", style="dim")

@@ -19,8 +19,8 @@ class Replica:
     """An engine and the requests that it holds at once."""
 
     engine: Engine
-    kv_tokens: int | None
-    """Tokens of the KV cache; None where nothing is kept per token."""
+    kv_tokens: float | None
+    """Tokens of requests of typical lengths that the KV cache holds; None where nothing is kept per token."""
     max_num_seqs: int
 
     def slots(self, input_tokens: float, output_tokens: float) -> float:

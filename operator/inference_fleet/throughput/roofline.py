@@ -24,7 +24,7 @@ class Engine:
     speed: Speed
     coefficients: Coefficients
     tp: int
-    kv_element: int
+    kv_element: float
     """Bytes of a stored key or value element."""
     batched_tokens: int
     """max_num_batched_tokens: the largest chunk of a prompt."""
@@ -59,18 +59,20 @@ class Engine:
         return self.work.weight_bits < 16 and self.speed.peak(self.work.product_bits) is None
 
     def _weights(self, tokens: float) -> float:
-        c = self.coefficients
-        bandwidth = c.memory * (c.unpacked if self._unpacks else 1.0) * self.speed.bandwidth * self.tp
-        narrow = c.memory_narrow if self.work.product_bits == 4 and not self._unpacks else 1.0
-        experts = self.work.expert_bytes * self.work.touched(tokens, c.skew)
-        return (self.work.plain_bytes / narrow + experts / c.memory_experts) / bandwidth
+        c, work = self.coefficients, self.work
+        kept = c.unpacked if self._unpacks else 1.0
+        narrow = c.memory_narrow if work.product_bits == 4 and not self._unpacks else kept
+        plain = work.plain_bytes / (narrow if work.plain_quantized else 1.0)
+        experts = work.expert_bytes * work.touched(tokens, c.skew) / (c.memory_experts * kept)
+        return (plain + experts) / (c.memory * self.speed.bandwidth * self.tp)
 
     def _products(self, tokens: float) -> float:
-        c = self.coefficients
-        low = self.speed.peak(self.work.product_bits)
-        rate = c.compute_low * low if low else self.speed.flops16 * (c.unpacked if self._unpacks else 1.0)
-        params = self.work.plain_params + self.work.expert_params / c.compute_experts
-        return 2 * params * tokens / (c.compute * rate * self.tp)
+        c, work = self.coefficients, self.work
+        low = self.speed.peak(work.product_bits)
+        quantized = c.compute_low * low if low else self.speed.flops16 * (c.unpacked if self._unpacks else 1.0)
+        plain = work.plain_params / (quantized if work.plain_quantized else self.speed.flops16)
+        experts = work.expert_params / (c.compute_experts * quantized)
+        return 2 * tokens * (plain + experts) / (c.compute * self.tp)
 
     def _all_reduce(self, tokens: float) -> float:
         """Two per layer; a ring moves 2 (n - 1) / n of the activations over each link."""

@@ -5,9 +5,11 @@ computes two operations per active parameter and token. The layers' own geometry
 of it, a window, one latent for all heads, or a constant state.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from inference_fleet.catalog.models import Attention, AttentionLayers, ModelFacts, Quantization
+from inference_fleet.catalog.weights import part_bits
 
 ELEMENT = 2
 """Bytes of an activation and of an unquantised weight."""
@@ -34,6 +36,8 @@ class ModelWork:
     weight_bits: float
     product_bits: int
     """Bits of the weights' own number format, 16 for integers: those are unpacked, as no GPU multiplies them."""
+    plain_quantized: bool
+    """Whether attention is of that format too, and not kept in 16 bits."""
     attention: tuple[AttentionLayers, ...]
     latent_layers: int
     query_width: int
@@ -50,11 +54,13 @@ class ModelWork:
         miss = 1.0 - min(1.0, self.experts_per_token / self.experts)
         return 1.0 - miss ** max(1.0, tokens**skew) if tokens > 0 else 0.0
 
-    def kv_bytes(self, tokens: float, tp: int, element: int) -> float:
-        """Bytes of the past of `tokens` that one rank reads in a step."""
-        return sum(
-            group.count * _row(group, tp) * element * min(tokens, group.window or tokens) for group in self.attention
-        )
+    def kv_bytes(self, tokens: float, tp: int, element: float) -> float:
+        """Bytes that one rank keeps of a sequence of `tokens` and reads in a step, constant states included."""
+        kept = 0.0
+        for group in self.attention:
+            kept += _row(group, tp) * element * sum(_seen(group, tokens))
+            kept += group.count * group.state.size(tp) if group.state else 0
+        return kept
 
     def pairs(self, tokens: float, past: float) -> float:
         """Pairs of tokens, over all layers, that a prompt's chunk of `tokens` after `past` attends to."""
@@ -68,33 +74,25 @@ class ModelWork:
 
 def model_work(facts: ModelFacts) -> ModelWork:
     """The work of a model. Where the store was not read, the bytes are as rough as the weights of the facts."""
-    bits = facts.quantization.bits if facts.quantization else 8.0 * ELEMENT
-    matrices = 3 if facts.gated_mlp else 2
-    projections = 2 * facts.hidden_size * facts.head_dim * (facts.attention_heads + facts.kv_heads)
-    embedding = facts.vocab_size * facts.hidden_size
-    one_expert = matrices * facts.hidden_size * facts.moe_intermediate_size
-    if facts.experts:
-        mlp = matrices * facts.hidden_size * facts.shared_expert_size + facts.experts * facts.hidden_size
-        routed = float(facts.layers * facts.experts * one_expert)
-    else:
-        mlp = matrices * facts.hidden_size * facts.intermediate_size
-        routed = 0.0
-    expert_bytes = min(routed * bits / 8, _MOST_IN_EXPERTS * facts.weights_bytes)
-    held = 1 if facts.tied_embeddings else 2
-    read = facts.weights_bytes - expert_bytes - (held - 1) * embedding * ELEMENT
+    parts, quantization = facts.parameters, facts.quantization
+    expert_bytes = min(parts.experts * part_bits(quantization, "experts") / 8, _MOST_IN_EXPERTS * facts.weights_bytes)
+    embedding = facts.vocab_size * facts.hidden_size * ELEMENT
+    idle = parts.encoders * ELEMENT + (0 if facts.tied_embeddings else embedding)
+    plain = parts.attention + parts.kv_projections + parts.whole + parts.mlp + parts.shared_experts + parts.plain
     return ModelWork(
         layers=facts.layers,
         hidden_size=facts.hidden_size,
-        plain_bytes=max(read, embedding * ELEMENT),
-        plain_params=float(facts.layers * (projections + mlp)),
+        plain_bytes=max(facts.weights_bytes - expert_bytes - idle, embedding),
+        plain_params=float(plain),
         expert_bytes=expert_bytes,
-        expert_params=float(facts.layers * facts.experts_per_token * one_expert) if facts.experts else 0.0,
+        expert_params=parts.experts * facts.experts_per_token / facts.experts if facts.experts else 0.0,
         experts=facts.experts,
         experts_per_token=facts.experts_per_token,
-        weight_bits=bits,
-        product_bits=_product_bits(facts.quantization),
+        weight_bits=quantization.bits if quantization else 8.0 * ELEMENT,
+        product_bits=_product_bits(quantization),
+        plain_quantized=part_bits(quantization, "attention") < 8 * ELEMENT,
         attention=facts.attention,
-        latent_layers=sum(group.count for group in facts.attention if group.kind is Attention.MLA),
+        latent_layers=sum(group.count for group in facts.attention if group.latent_dim),
         query_width=facts.attention_heads * facts.head_dim,
     )
 
@@ -108,3 +106,10 @@ def _product_bits(quantization: Quantization | None) -> int:
 def _row(group: AttentionLayers, tp: int) -> int:
     """Elements of one token in one layer of one rank: a latent is kept whole by every rank, heads are split."""
     return group.latent_dim or max(1, group.kv_heads // tp) * (group.key_dim + group.value_dim)
+
+
+def _seen(group: AttentionLayers, tokens: float) -> Iterator[float]:
+    """Of `tokens`, how many rows each layer keeps: all, a window, and beyond that one for several tokens."""
+    near = min(tokens, group.window or tokens)
+    for ratio in group.compression or (0,) * group.count:
+        yield near + (tokens / ratio if ratio else 0.0)

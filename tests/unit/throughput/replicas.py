@@ -6,7 +6,7 @@ from inference_fleet.catalog.gpus import GpuCatalog
 from inference_fleet.catalog.models import ModelFacts, model_facts
 from inference_fleet.throughput.coefficients import speed_of
 from inference_fleet.throughput.estimate import Replica
-from inference_fleet.throughput.replica import Hardware, Sizing, size_replica
+from inference_fleet.throughput.replica import Hardware, Planned, Sizing, size_replica
 from tests.unit.planning.shapes import H100, IMAGE, config, large
 
 H200 = "NVIDIA-H200"
@@ -57,7 +57,8 @@ def hardware(label: str = H100) -> Hardware:
 
 def sizing(facts: ModelFacts, label: str = H100, tp: int = 1, length: int = 8192) -> Sizing:
     """The plan of a pool and its replica."""
-    return size_replica(facts, hardware(label), tp, length=length, image=IMAGE, catalog=GpuCatalog.builtin())
+    planned = Planned(facts, GpuCatalog.builtin(), IMAGE, longest=length, typical=length)
+    return size_replica(planned, hardware(label), tp)
 
 
 def replica(facts: ModelFacts, label: str = H100, tp: int = 1, length: int = 8192) -> Replica:

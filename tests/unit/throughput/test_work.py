@@ -61,3 +61,19 @@ def test_ranks_split_heads_but_keep_a_latent_whole() -> None:
 )
 def test_integer_weights_are_multiplied_in_16_bits(quantization: object, bits: int) -> None:
     assert model_work(facts(config(quantization_config=quantization))).product_bits == bits
+
+
+def test_a_constant_state_is_read_however_long_the_past_is() -> None:
+    shape = config(
+        model_type="qwen3_next",
+        layer_types=["linear_attention", "linear_attention", "linear_attention", "full_attention"] * 8,
+        linear_num_key_heads=16,
+        linear_num_value_heads=32,
+        linear_key_head_dim=128,
+        linear_value_head_dim=128,
+        linear_conv_kernel_dim=4,
+    )
+    work = model_work(facts(shape))
+    assert work.kv_bytes(2000, 1, 2) - work.kv_bytes(1000, 1, 2) == 8 * 1000 * 2 * 8 * 128 * 2
+    assert work.kv_bytes(0, 1, 2) > 24 * 32 * 128 * 128 * 2
+    assert work.kv_bytes(0, 8, 2) < work.kv_bytes(0, 1, 2)
