@@ -1,7 +1,7 @@
 import json
+import resource
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -198,6 +198,12 @@ def test_files_that_cannot_be_read_exit_2(tmp_path: Path) -> None:
     assert "num_attention_heads is missing" in run(tmp_path, service(), "--model-config", broken).stderr
 
 
+def processor_seconds() -> float:
+    """Of all ended children: a busy machine makes a command late, not slow."""
+    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return spent.ru_utime + spent.ru_stime
+
+
 def test_the_command_imports_nothing_slow_and_answers_at_once(tmp_path: Path, model: Path) -> None:
     file = tmp_path / "service.yaml"
     file.write_text(yaml.safe_dump(service()))
@@ -210,8 +216,8 @@ def test_the_command_imports_nothing_slow_and_answers_at_once(tmp_path: Path, mo
     )
     took = []
     for _ in range(3):
-        start = time.perf_counter()
+        before = processor_seconds()
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=30)
-        took.append(time.perf_counter() - start)
+        took.append(processor_seconds() - before)
     assert done.stderr.strip() == "[]"
-    assert min(took) < 1.5
+    assert min(took) < 0.8
