@@ -209,6 +209,6 @@ class Loop:
             if self.listed:
                 self.queue.add(key, after)
 
-    def _statuses(self) -> Iterator[tuple[str, str, InferenceServiceStatus]]:
+    def _statuses(self) -> Iterator[tuple[str, str, Any]]:
         for service in self.cache.services():
-            yield service.key.namespace, service.key.name, read_status(service.status)
+            yield service.key.namespace, service.key.name, service.status
