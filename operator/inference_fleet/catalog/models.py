@@ -106,6 +106,9 @@ def _shape(cfg: Config) -> ModelFacts:
     attention, rough = attention_layers(cfg, widths.layers, heads, kv_heads, widths.head_dim)
     if not known_family(cfg):
         rough = (f"the architecture {cfg.architecture} is not known", *rough)
+    quantization = quantization_of(cfg)
+    if quantization is not None and not quantization.width_known:
+        rough = (*rough, f"quantisation {quantization.method!r} of unknown width, billed at 16 bits")
     experts = read_experts(cfg, widths.layers, widths.intermediate)
     default_len, longest_len, rotary_len = model_lengths(cfg)
     up = (cfg.optional("qk_nope_head_dim") or 128) + (cfg.optional("v_head_dim") or 128)
@@ -122,7 +125,7 @@ def _shape(cfg: Config) -> ModelFacts:
         intermediate_size=widths.intermediate,
         vocab_size=widths.vocabulary,
         dtype=cfg.dtype,
-        quantization=quantization_of(cfg),
+        quantization=quantization,
         tied_embeddings=widths.tied,
         default_len=default_len,
         longest_len=longest_len,

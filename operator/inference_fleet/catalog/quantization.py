@@ -11,6 +11,7 @@ from typing import Any
 from inference_fleet.catalog.model_config import Config
 
 _MOST_BITS = 64
+_UNQUANTIZED = 16.0
 _KEPT = {
     "attention": ("self_attn", "linear_attn", ".attn", "q_proj", "o_proj"),
     "shared_experts": ("shared_expert",),
@@ -44,6 +45,11 @@ class Quantization:
     """Parts of the layers that stay in 16 bits: attention, mlp, shared_experts."""
     kv_fp8: bool = False
     """Whether the checkpoint brings scales for an FP8 KV cache, which `auto` then uses."""
+
+    @property
+    def width_known(self) -> bool:
+        """Whether the file says how wide its weights are; else they are billed at 16 bits."""
+        return self.bits < _UNQUANTIZED
 
     @property
     def least_capability(self) -> tuple[int, int]:
@@ -95,7 +101,7 @@ def _groups(found: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 def _bits(found: Mapping[str, Any]) -> float:
     widths = [_width(found.get(name)) for name in ("bits", "w_bit", "weight_bits")]
     widths += [_width(group.get("num_bits")) for group in _groups(found)]
-    return max((width for width in widths if width is not None), default=16.0)
+    return max((width for width in widths if width is not None), default=_UNQUANTIZED)
 
 
 def _group_size(found: Mapping[str, Any]) -> int | None:

@@ -179,3 +179,9 @@ def test_scaled_tables_of_a_length_that_is_stated_scaled() -> None:
     )
     found = facts(shape)
     assert (found.default_len, found.longest_len, found.rotary_len) == (131072, 131072, 1048576)
+
+
+def test_a_quantisation_of_unknown_width_is_named_and_billed_at_16_bits() -> None:
+    found = facts(config(quantization_config={"quant_method": "squeeze"}))
+    assert found.approximations == ("quantisation 'squeeze' of unknown width, billed at 16 bits",)
+    assert found.weights_bytes == facts().weights_bytes
