@@ -13,7 +13,7 @@ demo-down: $(VENV)  ## ends what demo left running, on kind too
 	@$(BIN)/python -m e2e.demo --down
 
 test: $(VENV)  ## unit, golden, chart and control-plane tests
-	$(BIN)/pytest -m "not argocd"
+	$(BIN)/pytest -m "not argocd and not slow"
 
 test-argocd: $(VENV)  ## the GitOps tests; builds Argo CD on the first run, needs redis-server and git
 	$(BIN)/python -m e2e.argocd
