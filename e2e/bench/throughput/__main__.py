@@ -16,11 +16,11 @@ from e2e.bench.throughput import fit, show
 from e2e.bench.throughput.cases import Case, Families, make_cases, read_labels
 from e2e.bench.throughput.rows import Group, read_rows
 from e2e.bench.throughput.shapes import Shapes
-from inference_fleet.throughput.coefficients import read_families
+from inference_fleet.throughput.coefficients import read_families, shipped_families
 from inference_fleet.throughput.estimate import Point
 
 PRIOR = Path(__file__).with_name("prior.yaml")
-_ROUNDS, _ROUNDS_WITHOUT = 10, 3
+_ROUNDS, _ROUNDS_WITHOUT = 10, 2
 
 
 def parser() -> argparse.ArgumentParser:
@@ -61,7 +61,7 @@ def _point_without(without: dict[Group, Families], case: Case) -> Point:
 
 
 def _without_each(cases: Sequence[Case], prior: Families) -> dict[Group, Families]:
-    start = fit.fitted(cases, prior, _ROUNDS)
+    start = shipped_families()
     found: dict[Group, Families] = {}
     for group in sorted({case.row.group for case in cases}):
         print(f"without {group}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""From a table of models to what a store would hold, `config.json` and the weights' index, and so to facts.
+"""From a table of models to the `config.json` that a store would hold, and so to the planner's facts.
 
 Fine-tunes and point releases have the shape of the model that they come from, and the table names that one.
 """
@@ -21,7 +21,6 @@ _SAME_SHAPE = (
     (r"deepseek-(r1|v3)", "deepseek-v3"),
 )
 _SUFFIXES = r"(-(instruct|chat|it|hf|fp8|awq|nvfp4|gptq|int4|2507|0528|0324|v0\.\d|v\d\.\d|2501))+$"
-_BITS = {"fp8": 8.0, "mxfp4": 4.25, "nvfp4": 4.5, "int4": 4.5, "awq": 4.125, "gptq": 4.125}
 _WINDOWED, _LINEAR = ("swa", "chunk"), ("gdn", "mamba")
 
 
@@ -37,8 +36,7 @@ class Shapes:
         row = self._rows.get(_normal(model))
         if row is None or not row["vocab_size"] or not row["num_hidden_layers"]:
             return None
-        config = _config(row, weight_dtype)
-        return model_facts(config, {"metadata": {"total_size": _stored(row, weight_dtype)}}, {})
+        return model_facts(_config(row, weight_dtype), None, {})
 
 
 def _normal(model: str) -> str:
@@ -56,13 +54,6 @@ def _method(weight_dtype: str) -> str | None:
         if method in named:
             return method
     return None
-
-
-def _stored(row: Mapping[str, str], weight_dtype: str) -> int:
-    """Bytes of the checkpoint: quantised layers, and embeddings that stay in 16 bits."""
-    bits = _BITS.get(_method(weight_dtype) or "", 16.0)
-    embeddings = int(row["vocab_size"]) * int(row["hidden_size"]) * (1 if row["tie_embeddings"] == "yes" else 2)
-    return int((float(row["total_params_b"]) * 1e9 - embeddings) * bits / 8 + embeddings * 2)
 
 
 def _config(row: Mapping[str, str], weight_dtype: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from inference_fleet.catalog.gpus import GpuCatalog
 from inference_fleet.catalog.models import ModelFacts
 from inference_fleet.cli import BadInput
 from inference_fleet.cli.sizeinput import PricedGpu, expert_parallel, hardware_of
-from inference_fleet.planning.parallelism import legal_sizes
+from inference_fleet.planning.parallelism import Split, legal_sizes
 from inference_fleet.resources.inputs import RenderSettings
 from inference_fleet.throughput.advice import advice
 from inference_fleet.throughput.fleetsize import (
@@ -113,7 +113,7 @@ def _size(facts: ModelFacts, gpus: Sequence[PricedGpu], tp: int | None, demand: 
     for gpu in gpus:
         hardware = hardware_of(gpu.label, catalog)
         per_node = hardware.gpu.gpus_per_node
-        for size in (tp,) if tp else legal_sizes(facts, per_node) or (1,):
+        for size in (tp,) if tp else _sizes(facts, per_node):
             sizing = size_replica(planned, hardware, size)
             needs += expert_parallel(sizing)
             if sizing.replica is None:
@@ -124,6 +124,12 @@ def _size(facts: ModelFacts, gpus: Sequence[PricedGpu], tp: int | None, demand: 
     mix = cheapest_mix(options, demand.rate)
     advised = (*advice(options, missed, demand.slo), *needs)
     return Answer(demand, True in priced, options, missed, tuple(refused), mix, advised)
+
+
+def _sizes(facts: ModelFacts, per_node: int) -> list[int]:
+    """The sizes that a node allows, with sliced or with whole experts."""
+    whole = legal_sizes(facts, per_node, Split(expert_parallel=True)) if facts.experts else ()
+    return sorted({*legal_sizes(facts, per_node), *whole}) or [1]
 
 
 def _draw(answer: Answer, plot: Path) -> None:

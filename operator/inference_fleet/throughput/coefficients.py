@@ -86,7 +86,7 @@ def speed_of(product: str) -> Speed | None:
 
 def coefficients_of(family: str) -> Coefficients:
     """The coefficients of a family in `hardware.yaml`."""
-    return _families()[family]
+    return shipped_families()[family]
 
 
 @functools.cache
@@ -114,7 +114,8 @@ def read_families(content: Mapping[str, Any]) -> dict[str, Coefficients]:
 
 
 @functools.cache
-def _families() -> dict[str, Coefficients]:
+def shipped_families() -> dict[str, Coefficients]:
+    """The coefficients of the package, by family."""
     return read_families(_read("coefficients.yaml"))
 
 

@@ -5,7 +5,6 @@ computes two operations per active parameter and token. The layers' own geometry
 of it, a window, one latent for all heads, or a constant state.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from inference_fleet.catalog.models import Attention, AttentionLayers, ModelFacts, Quantization
@@ -58,7 +57,7 @@ class ModelWork:
         """Bytes that one rank keeps of a sequence of `tokens` and reads in a step, constant states included."""
         kept = 0.0
         for group in self.attention:
-            kept += _row(group, tp) * element * sum(_seen(group, tokens))
+            kept += _row(group, tp) * element * _seen(group, tokens)
             kept += group.count * group.state.size(tp) if group.state else 0
         return kept
 
@@ -108,8 +107,7 @@ def _row(group: AttentionLayers, tp: int) -> int:
     return group.latent_dim or max(1, group.kv_heads // tp) * (group.key_dim + group.value_dim)
 
 
-def _seen(group: AttentionLayers, tokens: float) -> Iterator[float]:
-    """Of `tokens`, how many rows each layer keeps: all, a window, and beyond that one for several tokens."""
-    near = min(tokens, group.window or tokens)
-    for ratio in group.compression or (0,) * group.count:
-        yield near + (tokens / ratio if ratio else 0.0)
+def _seen(group: AttentionLayers, tokens: float) -> float:
+    """Rows that the layers keep of `tokens`: all, a window, and beyond that one for several tokens."""
+    near = group.count * min(tokens, group.window or tokens)
+    return near + sum(tokens / ratio for ratio in group.compression if ratio)

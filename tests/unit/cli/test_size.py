@@ -200,3 +200,19 @@ def test_bad_demands_are_a_sentence_and_exit_2(
     result = fleet(model, *gpus, **changes)
     assert result.exit_code == 2, result.output
     assert sentence in result.stderr
+
+
+def test_sizes_that_need_whole_experts_are_sized_too(tmp_path: Path) -> None:
+    shape = config(
+        num_experts=64,
+        num_experts_per_tok=4,
+        moe_intermediate_size=768,
+        quantization_config={"quant_method": "fp8", "weight_block_size": [128, 128]},
+    )
+    (tmp_path / "config.json").write_text(json.dumps(shape))
+    answer = json.loads(fleet(tmp_path, H100, output="json").stdout)
+    sizes = {option["tensorParallelSize"] for option in answer["options"]}
+    assert {2, 4, 8} <= sizes
+    assert any(
+        "tensorParallelSize 8" in sentence and "--enable-expert-parallel" in sentence for sentence in answer["advice"]
+    )

@@ -121,7 +121,7 @@ def test_fine_tunes_have_the_shape_of_their_model(tmp_path: Path) -> None:
     shapes = Shapes(file)
     found = shapes.facts("deepseek-ai/DeepSeek-R1-Distill-Llama-8B", "bf16")
     assert found is not None
-    assert found.weights_bytes == pytest.approx(16.06e9, rel=0.001)
+    assert found.weights_bytes == pytest.approx(16.06e9, rel=0.005)
     narrow = shapes.facts("nvidia/Llama-3.1-8B-Instruct-FP8", "fp8")
     assert narrow is not None
     assert narrow.weights_bytes == pytest.approx(9.08e9, rel=0.01)
