@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from e2e.cluster import S3
+from e2e.cluster.cluster import to_stderr
 from e2e.faults.runs import Tally, run
 from e2e.faults.scenarios import SCENARIOS
 
@@ -21,7 +22,7 @@ def main() -> int:
     if unknown := set(arguments.names) - set(SCENARIOS):
         described.error(f"there is no {', '.join(sorted(unknown))}; there are {', '.join(SCENARIOS)}")
     with S3.up() as s3:
-        tallies = run(s3, arguments.runs, arguments.seed, arguments.names)
+        tallies = run(s3, arguments.runs, arguments.seed, arguments.names, to_stderr)
     show(tallies)
     return 1 if any(tally.broken for tally in tallies.values()) else 0
 

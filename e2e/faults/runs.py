@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from e2e.faults.proxy import Proxy, Weather
 from e2e.faults.scenarios import SCENARIOS
 
 _DISK_BYTES = 64 << 20
+_TOLD_EVERY = 100
 
 
 @dataclass
@@ -31,8 +32,10 @@ class Tally:
     broken: list[str] = field(default_factory=list)
 
 
-def run(s3: S3, runs: int, seed: int = 0, names: list[str] | None = None) -> dict[str, Tally]:
-    """All scenarios in turn, as often as it takes; by name what came of them."""
+def run(
+    s3: S3, runs: int, seed: int = 0, names: list[str] | None = None, tell: Callable[[str], None] = lambda _: None
+) -> dict[str, Tally]:
+    """All scenarios in turn, as often as it takes; by name what came of them. `tell` hears how far it is."""
     chosen = names or list(SCENARIOS)
     tallies: dict[str, Tally] = {name: Tally() for name in chosen}
     with small_disk() as (disk, is_disk), Proxy(s3.port, seed).running() as proxy:
@@ -40,6 +43,8 @@ def run(s3: S3, runs: int, seed: int = 0, names: list[str] | None = None) -> dic
             name = chosen[number % len(chosen)]
             if name == "full disk" and not is_disk:
                 name = "quota"  # no file system of our own could be mounted
+            if number and number % _TOLD_EVERY == 0:
+                tell(f"{number} of {runs} runs, {sum(len(tally.broken) for tally in tallies.values())} broken")
             _run_one(s3, proxy, disk, name, f"{seed}/{number}", tallies.setdefault(name, Tally()))
     return tallies
 

@@ -66,7 +66,8 @@ class RangeWriter:
     """Writes one range of a file and takes its checksum. Blocking; one user at a time.
 
     Writes bypass the page cache (O_DIRECT) where the file system allows it: a container's page cache is bounded by its
-    memory limit, so that buffered writes of a model wait for each other's write-back, and cost ten times the CPU time.
+    memory limit, so that buffered writes of a model soon wait for each other's write-back, and push out what others
+    on the node have cached.
     """
 
     def __init__(self, path: Path, start: int, buffer: memoryview) -> None:
