@@ -26,7 +26,7 @@ _MERGE = "application/merge-patch+json"
 _REQUEST_SECONDS = 30
 _CONNECT_SECONDS = 10
 _CONNECTIONS = 64
-_PAGE = 200
+_PAGE = 50
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from inference_fleet.clients.kube import (
 )
 from inference_fleet.reconciler.loop import Loop
 
-_LIST_PAGE = 100
+_LIST_PAGE = 50
 """Kopf holds a page and starts a worker per object of it: smaller pages, lower peak of memory."""
 _WORKER_IDLE_SECONDS = 0.5
 
