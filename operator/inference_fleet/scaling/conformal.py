@@ -18,7 +18,7 @@ _ASSUMED = np.array([0.0, 1.5, 2.0, 3.0])
 """Quantiles of the score before enough are known."""
 _STEPS = np.array([0.01, 0.01, 0.005, 0.001])
 """How far one miss moves a level: by its own chance of a miss, so that 99 % is not thrown about by one burst."""
-_LOWEST = LEVELS - 0.5 * (1 - LEVELS)
+_LOWEST = np.maximum(LEVELS - 2 * (1 - LEVELS), 0.1)
 _HIGHEST = LEVELS + 0.9 * (1 - LEVELS)
 
 
