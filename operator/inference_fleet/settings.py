@@ -104,7 +104,7 @@ class Settings(BaseModel):
     """Namespace of the Lease that makes one of several operators the writer: the operator's own. None: no Lease is
     taken, and nobody else may be running."""
 
-    workers: Annotated[int, Field(ge=1, le=64)] = 8
+    workers: Annotated[int, Field(ge=1, le=64)] = 32
     """How many services are reconciled at once. More hides the latency of the API server and loads it more."""
 
     resync_seconds: Annotated[int, Field(ge=30, le=86_400)] = 600

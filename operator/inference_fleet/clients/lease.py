@@ -20,8 +20,10 @@ DURATION_SECONDS = 15
 """A Lease that was not renewed for this long may be taken."""
 GIVE_UP_SECONDS = 10.0
 """A holder that could not renew for this long writes no more."""
+RENEW_SECONDS = 4.0
+"""Between two renewals."""
 RETRY_SECONDS = 1.0
-"""Between two renewals, and between two looks of a candidate."""
+"""Between two looks of a candidate, and after a renewal that failed."""
 
 
 class Lease:
@@ -48,8 +50,9 @@ class Lease:
         """Renew, and return when the Lease is lost: taken by another, or not renewed in time."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + GIVE_UP_SECONDS
+        renewed = True
         while True:
-            await asyncio.sleep(RETRY_SECONDS)
+            await asyncio.sleep(RENEW_SECONDS if renewed else RETRY_SECONDS)
             try:
                 async with asyncio.timeout_at(deadline):
                     renewed = await self._try()
