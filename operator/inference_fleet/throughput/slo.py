@@ -16,7 +16,7 @@ _Z95 = 1.645
 """P95 of a normal distribution, in standard deviations."""
 _LEAST = 1e-3
 """Requests in flight of a replica that is all but idle."""
-_ROUNDS = 24
+_ROUNDS = 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,15 +104,14 @@ def capacity(replica: Replica, traffic: Traffic, slo: Slo) -> Load | None:
 
 def load_at(replica: Replica, traffic: Traffic, rate: float, limit: Load) -> Load:
     """The load at a rate of arrivals that is at most that of `limit`."""
-    low, high, found = _LEAST, limit.concurrency, limit
+    low, high = _LEAST, limit.concurrency
     for _ in range(_ROUNDS):
         middle = math.sqrt(low * high)
-        found = load(replica, traffic, middle)
-        if found.rate < rate:
+        if estimate(replica, traffic.input.mean, traffic.output.mean, middle).requests < rate:
             low = middle
         else:
             high = middle
-    return found
+    return load(replica, traffic, high)
 
 
 def _queue_p95(rate: float, service: float, variation: float) -> float:
