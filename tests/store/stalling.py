@@ -18,6 +18,7 @@ class StallingProxy:
         self.limit = limit
         self.passed = 0
         self.port = 0
+        self._serving: set[object] = set()
 
     def open(self) -> None:
         self.limit = sys.maxsize
@@ -43,12 +44,14 @@ class StallingProxy:
 
     async def _end(self, server: asyncio.Server) -> None:
         server.close()
-        others = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in others:
-            task.cancel()
-        await asyncio.gather(*others, return_exceptions=True)
+        await asyncio.sleep(0)  # a connection that was just accepted gets its task
+        while others := asyncio.all_tasks() - {asyncio.current_task()}:
+            for task in others:
+                task.cancel()
+            await asyncio.gather(*others, return_exceptions=True)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._serving.add(asyncio.current_task())  # asyncio holds tasks weakly: this one outlives its client
         far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self._target)
         up = asyncio.create_task(self._forward(reader, far_writer))
         with contextlib.suppress(OSError, asyncio.CancelledError):
