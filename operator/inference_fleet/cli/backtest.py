@@ -75,6 +75,8 @@ def command(
     if plot is not None:
         _draw(result, zone, plot)
     if output == "json":
+        for note in traffic.notes:
+            click.echo(f"inference-fleet: {note}", err=True)
         click.echo(json.dumps(as_json(result), indent=2))
         return
     from inference_fleet.cli.backtesttable import print_backtest

@@ -18,8 +18,10 @@ from inference_fleet.scaling.margin import Rules, Tick, Track, advance, track
 from inference_fleet.scaling.policy import Mode, Policy
 from inference_fleet.scaling.reclaim import FAST, STEADY, Held, follow, held
 
-_PREDICTIVE_GAIN, _PREDICTIVE_FIRST, _PREDICTIVE_HIGHEST = 0.02, 0.5, 1.5
+_PREDICTIVE_GAIN, _PREDICTIVE_FIRST, _PREDICTIVE_HIGHEST = 0.02, 0.5, 3.0
 """In units of the distance from the P90 of a bin to the P99 of its highest sample."""
+_WIDEST = 0.35
+"""That distance counts at most as this share of the P90: spikes of a minute at night are not worth standby all day."""
 _REACTIVE_GAIN, _REACTIVE_FIRST, _REACTIVE_HIGHEST = 0.012, 0.3, 1.0
 """As a share of the demand."""
 
@@ -143,7 +145,8 @@ def _ahead(policy: Policy, margin: float, forecast: Forecast, now: float) -> _Ah
         return None
     p90 = forecast.p90
     last = min(size, forecast.first_row(now + policy.refill) + 1)
-    cover = p90[first:last] + margin * np.maximum(forecast.high[first:last, P99] - p90[first:last], 0.0)
+    beyond = np.clip(forecast.high[first:last, P99] - p90[first:last], 0.0, _WIDEST * p90[first:last])
+    cover = p90[first:last] + margin * beyond
     floor = policy.replicas(float(p90[first:].max()))
     return _Ahead(floor, max(floor, policy.replicas(float(cover.max()))))
 

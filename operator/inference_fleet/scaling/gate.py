@@ -15,8 +15,8 @@ _LEAST_COVERAGE = 0.8
 _LEAST_SKILL = 0.1
 _SETTLED = 6 * 3600.0
 """Costs of a shorter comparison are chance; until then the skill over the last value decides."""
-_INDIFFERENT = 0.01
-"""Costs that differ by less change nothing: a gate that swings is worse than either side of it."""
+_INDIFFERENT = 0.03
+"""An open gate stays open up to this much more cost: one that swings is worse than either side of it."""
 
 
 class Gate(StrEnum):
@@ -39,5 +39,5 @@ def judge(before: Gate, forecast: Forecast | None, predictive: Track, reactive: 
         return Gate.UNCOVERED
     if predictive.seconds < _SETTLED:
         return Gate.OPEN if forecast.skill is None or forecast.skill >= _LEAST_SKILL else Gate.COSTLY
-    slack = _INDIFFERENT if before is Gate.OPEN else -_INDIFFERENT if before is Gate.COSTLY else 0.0
+    slack = _INDIFFERENT if before is Gate.OPEN else 0.0
     return Gate.OPEN if predictive.cost <= reactive.cost * (1 + slack) else Gate.COSTLY

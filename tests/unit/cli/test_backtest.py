@@ -83,6 +83,9 @@ def test_gaps_are_said_and_zeros_amid_high_demand_are_gaps(tmp_path: Path) -> No
     assert result.exit_code == 0
     assert "6 samples of 0 amid demand that is never low are read as gaps." in result.stdout
     assert "8 of 432 samples are unknown" in result.stdout
+    for_machines = run(tmp_path / "gaps.csv", "--output", "json")
+    assert "6 samples of 0" in for_machines.stderr
+    json.loads(for_machines.stdout)
 
 
 def test_a_service_that_idles_at_night_has_real_zeros(tmp_path: Path) -> None:

@@ -156,3 +156,11 @@ def test_seven_percent_of_a_hundred_is_seven() -> None:
 def test_the_forecast_reaches_over_the_lead_time_or_a_longer_cold_start() -> None:
     assert Policy(capacity=1.0).horizons == 3
     assert Policy(capacity=1.0, refill=3000).horizons == 7
+
+
+def test_spikes_of_single_minutes_do_not_keep_standby_all_day() -> None:
+    calm = steady_forecast(MONDAY, 200.0)
+    spiky = replace(calm, high=10 * calm.high)
+    decision, _ = decide(POLICY, begin(MONDAY, 20, 0), spiky, 150.0, MONDAY + TICK)
+    assert decision.serving == 20
+    assert decision.warm <= 4
