@@ -1,6 +1,7 @@
 """`inference-fleet run`: settings, logs, the loop and kopf's watches, wired together."""
 
 import asyncio
+import gc
 import logging
 import os
 import socket
@@ -30,6 +31,9 @@ from inference_fleet.settings import Settings, SettingsError
 
 logger = logging.getLogger(__name__)
 
+_GC_THRESHOLD = 50_000
+"""Objects between two collections. JSON has no cycles, and by default a list of the cluster starts one every 700."""
+
 
 @click.command()
 def command() -> None:
@@ -40,6 +44,7 @@ def command() -> None:
         raise BadInput(str(error)) from None
     catalog = load_catalog(settings.gpu_catalog)
     logs.set_up(settings.log_level, settings.log_format)
+    gc.set_threshold(_GC_THRESHOLD, 20, 20)
     sys.exit(asyncio.run(_run(settings, catalog)))
 
 

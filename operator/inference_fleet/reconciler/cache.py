@@ -26,7 +26,8 @@ Ref = tuple[str, str, str]
 Due = tuple[ServiceKey, float]
 """A service, and in how many seconds it is to be looked at."""
 
-SOON = 0.0
+SOON = -60.0
+"""For a change that needs an answer (a spec, a pod, a hand edit): it overtakes what merely waits."""
 LATER = 1.0
 """For a change that only status shows: a rollout's many small steps become one write."""
 

@@ -150,9 +150,13 @@ class Loop:
             failures = replace(failures, message=refusal)
         await self._applier.prune(outcome.prune)
         self._remember(service, failures, before)
-        if written or failures != before:
-            # What was just written is not yet rolled out: say so, rather than what was true before.
+        if failures != before:
             outcome = self._decide(service, failures)
+        elif written:
+            # What was just written is not rolled out yet. The status tells of it a moment later, behind the first
+            # writes of services whose spec has changed, and together with what happens until then.
+            self.queue.add(key, LATER)
+            return
         await self._report(service, outcome.status)
         if failures.message is not None:
             raise ApiError(422, failures.reason, failures.message)

@@ -35,7 +35,7 @@ class WorkQueue(Generic[KeyT]):
         return len(self._due)
 
     def add(self, key: KeyT, after: float = 0.0) -> None:
-        """Ask for `key` to be worked on `after` seconds from now at the latest."""
+        """Ask for `key` to be worked on `after` seconds from now at the latest; below zero it overtakes what is due."""
         due = asyncio.get_running_loop().time() + after
         if key in self._working:
             again = self._working[key]

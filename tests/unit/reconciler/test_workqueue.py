@@ -106,3 +106,12 @@ def test_a_failed_key_does_not_wait_when_something_new_happens() -> None:
         assert await queue.take() == "chat"
 
     run(story)
+
+
+def test_what_needs_an_answer_overtakes_what_is_due_already() -> None:
+    async def story(queue: WorkQueue[str]) -> None:
+        queue.add("status only")
+        queue.add("new spec", after=-60)
+        assert [await queue.take(), await queue.take()] == ["new spec", "status only"]
+
+    run(story)
