@@ -149,10 +149,13 @@ def test_pods_that_hang_on_a_lost_node_do_not_count_and_its_return_leaves_no_sur
             for pod in fleet.pods():
                 if pod["spec"]["nodeName"] == node:
                     fleet.kubectl("delete", "pod", pod["metadata"]["name"], "--wait=false")
-            status = fleet.until_ready()["pools"][0]
-            hanging = len(fleet.children("chat", "pods")) - len(fleet.pods())
-            assert hanging >= 1
-            assert (status["serving"], status["warm"], status["draining"]) == (2, 1, hanging)
+
+            def is_told() -> bool:
+                status = fleet.status()["pools"][0]
+                hanging = len(fleet.children("chat", "pods")) - len(fleet.pods())
+                return hanging >= 1 and (status["serving"], status["warm"], status["draining"]) == (2, 1, hanging)
+
+            fleet.until("the status counting the hanging pods apart", is_told)
     finally:
         cluster.start_node(node)
     fleet.until("no pod left over", lambda: len(fleet.children("chat", "pods")) == 3)
