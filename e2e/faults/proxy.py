@@ -9,10 +9,10 @@ import contextlib
 import random
 import socket
 import struct
-import threading
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
+
+from e2e.faults.threaded import ThreadedServer
 
 _PIECE = 1 << 16
 _CREDIT_SECONDS = 0.05
@@ -40,49 +40,21 @@ class Weather:
     """Bytes a second that one connection gives."""
 
 
-class Proxy:
+class Proxy(ThreadedServer):
     """Forwards to a port of loopback; `passed` counts bytes of answers, `connections` those that were made."""
 
     def __init__(self, target: int, seed: int = 0) -> None:
+        super().__init__()
         self._target = target
         self._random = random.Random(seed)  # noqa: S311 - faults are drawn, nothing is guarded
-        self._loop = asyncio.new_event_loop()
         self.weather = Weather()
         self.passed = 0
         self.connections = 0
-        self.port = 0
 
     @property
     def endpoint(self) -> str:
         """Where a client finds it."""
         return f"http://127.0.0.1:{self.port}"
-
-    @contextlib.contextmanager
-    def running(self) -> Iterator["Proxy"]:
-        """Serve from a thread of its own."""
-        thread = threading.Thread(target=self._loop.run_forever)
-        thread.start()
-        server = asyncio.run_coroutine_threadsafe(self._listen(), self._loop).result(10)
-        try:
-            yield self
-        finally:
-            asyncio.run_coroutine_threadsafe(self._end(server), self._loop).result(10)
-            self._loop.call_soon_threadsafe(self._loop.stop)
-            thread.join()
-            self._loop.close()
-
-    async def _listen(self) -> asyncio.Server:
-        server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
-        self.port = server.sockets[0].getsockname()[1]
-        return server
-
-    async def _end(self, server: asyncio.Server) -> None:
-        server.close()
-        await asyncio.sleep(0)  # a connection that was just accepted gets its task
-        while others := asyncio.all_tasks() - {asyncio.current_task()}:
-            for task in others:
-                task.cancel()
-            await asyncio.gather(*others, return_exceptions=True)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
