@@ -1,6 +1,6 @@
 """/healthz, /readyz and /metrics."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from aiohttp import web
 
@@ -13,8 +13,8 @@ Check = Callable[[], str | None]
 async def serve(ports: set[int], healthy: Check, ready: Check, metrics: Metrics) -> web.AppRunner:
     """Answer on every given port until the runner is cleaned up."""
 
-    def probe(check: Check) -> Callable[[web.Request], object]:
-        async def answer(_: web.Request) -> web.Response:
+    def probe(check: Check) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+        async def answer(_: web.Request) -> web.StreamResponse:
             wrong = check()
             return web.Response(text=wrong or "ok", status=503 if wrong else 200)
 
@@ -24,8 +24,8 @@ async def serve(ports: set[int], healthy: Check, ready: Check, metrics: Metrics)
         return web.Response(body=metrics.text(), content_type="text/plain", charset="utf-8")
 
     app = web.Application()
-    app.router.add_get("/healthz", probe(healthy))  # type: ignore[arg-type]
-    app.router.add_get("/readyz", probe(ready))  # type: ignore[arg-type]
+    app.router.add_get("/healthz", probe(healthy))
+    app.router.add_get("/readyz", probe(ready))
     app.router.add_get("/metrics", scrape)
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()
